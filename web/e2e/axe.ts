@@ -14,7 +14,7 @@ interface CheckOptions {
  */
 export async function violations(
   page: Page,
-  what: string,
+  pageState: string,
   { colorsOnly, disabledRules = [] }: CheckOptions = {},
 ) {
   const disabled = Object.fromEntries(disabledRules.map((rule) => [rule, { enabled: false }]));
@@ -24,5 +24,5 @@ export async function violations(
     ? new AxeBuilder({ page }).withRules(["color-contrast"])
     : new AxeBuilder({ page }).options({ rules }).withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]);
   const results = await axe.analyze();
-  return results.violations.map(({ id, nodes }) => `${what} ${id}: ${nodes[0]?.html}`);
+  return results.violations.map(({ id, nodes }) => `${pageState} ${id}: ${nodes[0]?.html}`);
 }

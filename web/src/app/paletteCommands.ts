@@ -7,7 +7,7 @@ import { downloadFile } from "../connection/http";
 import { copyText } from "../model/clipboard";
 import type { Command } from "../model/commandSearch";
 import { endpointLabel, openUrl, safeUrl } from "../model/endpoint";
-import { setCollapsedGroups, nameFilter, stateFilter } from "../model/listSettings";
+import { setCollapsedGroups, nameFilter, statusFilter } from "../model/listSettings";
 import { notificationsEnabled } from "../model/notifications";
 import { navigate } from "../model/route";
 import { STARRED, TILTFILE } from "../model/session";
@@ -26,11 +26,11 @@ export function paletteCommands(): Command[] {
   const names = session.names.value;
   const openResourceCommands = names.map(openResourceCommand);
   // Failing resources come first: they are the ones most likely searched for.
-  openResourceCommands.sort((a, b) => Number(b.state === "error") - Number(a.state === "error"));
+  openResourceCommands.sort((a, b) => Number(b.status === "error") - Number(a.status === "error"));
   const shortcutCommands = shortcuts
     .filter(({ key, isAvailable }) => key.length === 1 && isAvailable?.() !== false)
     .map(({ key, description, run }) => ({ label: description, key, run }));
-  const all: ConditionalCommand[] = [
+  const commands: ConditionalCommand[] = [
     ...openResourceCommands,
     ...shortcutCommands,
     ...logCommands(),
@@ -42,7 +42,7 @@ export function paletteCommands(): Command[] {
     })),
     ...names.flatMap(resourceActions),
   ];
-  return all.filter(({ isAvailable }) => isAvailable !== false);
+  return commands.filter(({ isAvailable }) => isAvailable !== false);
 }
 
 function canPress({ spec }: UIButton): boolean {
@@ -53,7 +53,7 @@ function openResourceCommand(name: string): Command {
   const resource = session.resource(name)?.value;
   return {
     label: name,
-    state: resource && overallStatus(resource),
+    status: resource && overallStatus(resource),
     run: () => navigate({ view: "resource", name }),
   };
 }
@@ -80,15 +80,15 @@ function pageCommands(): ConditionalCommand[] {
       label: `Show only: ${overallLabels[state]}`,
       isAvailable: counts.value[state] > 0,
       run: () => {
-        stateFilter.value = state;
+        statusFilter.value = state;
         navigate({ view: "overview" });
       },
     })),
     {
       label: "Show all resources",
-      isAvailable: stateFilter.value !== undefined || nameFilter.value !== "",
+      isAvailable: statusFilter.value !== undefined || nameFilter.value !== "",
       run: () => {
-        stateFilter.value = undefined;
+        statusFilter.value = undefined;
         nameFilter.value = "";
         navigate({ view: "overview" });
       },

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { logActions } from "../logs/logActions";
 import { changeTextSize, toggleDisplayOption } from "../logs/displayOptions";
 import { openUrl, safeUrl } from "../model/endpoint";
-import { nameFilter, stateFilter } from "../model/listSettings";
+import { nameFilter, statusFilter } from "../model/listSettings";
 import { loadSetting, saveSetting } from "../model/savedSettings";
 import { togglePanel } from "../model/resourcePanel";
 import { navigate, route, lastVisited } from "../model/route";
@@ -213,7 +213,7 @@ function goBack(): void {
   else if (selection.peek().size > 0) clearSelection();
   else {
     nameFilter.value = "";
-    stateFilter.value = undefined;
+    statusFilter.value = undefined;
   }
 }
 
@@ -247,10 +247,10 @@ function moveToResource(by: number): void {
   const items = [...document.querySelectorAll<HTMLElement>(".sidebar [data-name]")];
   // A resource may be in several groups.
   const names = [...new Set(items.map((item) => item.dataset["name"] ?? ""))];
-  const at = current.view === "resource" ? names.indexOf(current.name) : -1;
-  const next = names[at + by];
+  const index = current.view === "resource" ? names.indexOf(current.name) : -1;
+  const next = names[index + by];
   if (next !== undefined) navigate({ view: "resource", name: next });
-  else if (at + by < 0) navigate({ view: "logs" });
+  else if (index + by < 0) navigate({ view: "logs" });
 }
 
 function currentResource(): string | undefined {

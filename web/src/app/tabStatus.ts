@@ -7,7 +7,7 @@ import { connection, projectName, session } from "./appState";
 export function startTabStatus(): void {
   const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
   // Set only when it changes: browsers fetch and draw an icon again even if it is the same.
-  let shown = "ok";
+  let shownState = "ok";
   effect(() => {
     const { error, busy, starting } = session.counts.value;
     const lost = connection.state.value === "lost";
@@ -18,17 +18,17 @@ export function startTabStatus(): void {
     const titlePrefix = { lost: "⚠ ", error: `✗${error} `, busy: "… ", ok: "" };
     document.title =
       titlePrefix[state] + [viewName(route.value), projectName.value, "lilt"].filter(Boolean).join(" · ");
-    if (state === shown) return;
-    shown = state;
+    if (state === shownState) return;
+    shownState = state;
     icon?.setAttribute("href", state === "ok" ? "/favicon.svg" : statusFavicon(state));
   });
 }
 
 /** Returns the title of a view; empty for the overview, which is the default. */
-function viewName(shown: Route): string {
-  if (shown.view === "resource") return shown.name;
+function viewName(view: Route): string {
+  if (view.view === "resource") return view.name;
   const names = { overview: "", logs: "All logs", starred: "Starred logs" };
-  return names[shown.view];
+  return names[view.view];
 }
 
 function statusFavicon(state: "lost" | "error" | "busy"): string {

@@ -111,18 +111,18 @@ function Objects({
   names: readonly string[];
   reported: readonly ReportedObject[] | undefined;
 }) {
-  const all =
+  const objects =
     reported && reported.length > 0
       ? reported
       : names.map((name): ReportedObject => ({ name, conditions: [] }));
-  if (all.length === 0) return null;
+  if (objects.length === 0) return null;
   const hasReport = ({ conditions, remark }: ReportedObject) => conditions.length > 0 || Boolean(remark);
-  const withoutReport = all.filter((object) => !hasReport(object));
+  const withoutReport = objects.filter((object) => !hasReport(object));
   return (
     <section aria-label="Objects">
       <h3>Objects</h3>
       <ul class="objects">
-        {all.filter(hasReport).map(({ name, conditions, remark }) => (
+        {objects.filter(hasReport).map(({ name, conditions, remark }) => (
           <li key={name}>
             <span class="mono">{name}</span>
             {remark ? (
@@ -208,13 +208,13 @@ function Forwards({ forwards }: { forwards: readonly Forward[] }) {
 /** Kubernetes events, newest first. */
 function Events({ events }: { events: readonly ReportedNotice[] }) {
   const showAll = useSignal(false);
-  const shown = showAll.value ? events : events.slice(0, INITIAL_EVENTS);
+  const shownEvents = showAll.value ? events : events.slice(0, INITIAL_EVENTS);
   return (
     <section aria-label="Events">
       <h3>Events</h3>
       {events.length === 0 ? <p class="muted">The cluster has reported nothing.</p> : null}
       <ol class="events">
-        {shown.map((event, index) => (
+        {shownEvents.map((event, index) => (
           <li key={`${events.length - index}`} class={event.warning ? "warning" : ""}>
             <StatusIcon shape={event.warning ? "error" : "ok"} />
             <span>

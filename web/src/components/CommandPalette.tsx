@@ -21,9 +21,9 @@ function PaletteDialog() {
   const text = useSignal("");
   const selectedIndex = useSignal(0);
   // Collected when the palette opens, so that no entry moves while the user chooses.
-  const all = useMemo(paletteCommands, []);
-  const shown = searchCommands(all, text.value).slice(0, MAX_SHOWN);
-  const selected = Math.min(selectedIndex.value, shown.length - 1);
+  const commands = useMemo(paletteCommands, []);
+  const results = searchCommands(commands, text.value).slice(0, MAX_SHOWN);
+  const selected = Math.min(selectedIndex.value, results.length - 1);
   const run = (command: Command | undefined) => {
     if (!command) return;
     // Closing first returns the focus to the element that the command may act on.
@@ -32,9 +32,9 @@ function PaletteDialog() {
     command.run();
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "ArrowDown") selectedIndex.value = Math.min(selected + 1, shown.length - 1);
+    if (event.key === "ArrowDown") selectedIndex.value = Math.min(selected + 1, results.length - 1);
     else if (event.key === "ArrowUp") selectedIndex.value = Math.max(selected - 1, 0);
-    else if (event.key === "Enter") run(shown[selected]);
+    else if (event.key === "Enter") run(results[selected]);
     else return;
     event.preventDefault();
   };
@@ -57,7 +57,7 @@ function PaletteDialog() {
         aria-label="What to do or show"
         aria-expanded="true"
         aria-controls="commands"
-        aria-activedescendant={shown.length > 0 ? `command-${selected}` : undefined}
+        aria-activedescendant={results.length > 0 ? `command-${selected}` : undefined}
         placeholder="A resource, or what to do"
         value={text.value}
         onInput={(event) => {
@@ -67,7 +67,7 @@ function PaletteDialog() {
         onKeyDown={onKeyDown}
       />
       <ul id="commands" role="listbox" aria-label="Commands">
-        {shown.map((command, index) => (
+        {results.map((command, index) => (
           <li
             key={`${index} ${command.label}`}
             id={`command-${index}`}
@@ -76,16 +76,16 @@ function PaletteDialog() {
             onPointerMove={() => (selectedIndex.value = index)}
             onClick={() => run(command)}
           >
-            {command.state ? <StatusIcon shape={command.state} /> : null}
+            {command.status ? <StatusIcon shape={command.status} /> : null}
             <span class="command-label">{command.label}</span>
-            {command.state && command.state !== "ok" ? (
-              <span class="muted">{overallLabels[command.state]}</span>
+            {command.status && command.status !== "ok" ? (
+              <span class="muted">{overallLabels[command.status]}</span>
             ) : null}
             {command.key ? <kbd>{command.key}</kbd> : null}
           </li>
         ))}
       </ul>
-      {shown.length === 0 ? <p class="muted">Nothing is called so.</p> : null}
+      {results.length === 0 ? <p class="muted">Nothing is called so.</p> : null}
     </dialog>
   );
 }

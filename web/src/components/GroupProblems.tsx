@@ -11,15 +11,15 @@ const problemStatuses = ["error", "busy", "starting", "waiting"] as const;
 export function GroupProblems({ names }: { names: readonly string[] }) {
   const statuses = names
     .map((name) => session.resource(name)?.value)
-    .map((found) => found && overallStatus(found));
+    .map((resource) => resource && overallStatus(resource));
   return (
     <span class="group-problems">
-      {problemStatuses.map((state) => {
-        const count = statuses.filter((found) => found === state).length;
+      {problemStatuses.map((problem) => {
+        const count = statuses.filter((status) => status === problem).length;
         return count === 0 ? null : (
-          <span key={state} title={`${count} ${overallLabels[state]}`}>
-            <StatusIcon shape={state} />
-            {count} <span class="visually-hidden">{overallLabels[state]}</span>
+          <span key={problem} title={`${count} ${overallLabels[problem]}`}>
+            <StatusIcon shape={problem} />
+            {count} <span class="visually-hidden">{overallLabels[problem]}</span>
           </span>
         );
       })}

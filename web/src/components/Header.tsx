@@ -4,7 +4,7 @@ import { TILTFILE } from "../model/session";
 import { overallStatuses, overallLabels, type OverallStatus } from "../model/status";
 import { notificationsEnabled } from "../model/notifications";
 import { formatDateTime } from "../model/time";
-import { stateFilter } from "../model/listSettings";
+import { statusFilter } from "../model/listSettings";
 import { switchNotifications } from "../app/actions";
 import { buttons, connection, liltVersion, session, snapshotTime } from "../app/appState";
 import { CustomButtons } from "./CustomButton";
@@ -84,8 +84,8 @@ export function Header() {
 function StatusCounts() {
   const counts = session.counts.value;
   const toggle = (state: OverallStatus) => {
-    const shown = route.peek().view === "overview" && stateFilter.peek() === state;
-    stateFilter.value = shown ? undefined : state;
+    const shown = route.peek().view === "overview" && statusFilter.peek() === state;
+    statusFilter.value = shown ? undefined : state;
     navigate({ view: "overview" });
   };
   // Every count has a fixed place with room for all resources, so that nothing moves when it changes.
@@ -97,8 +97,8 @@ function StatusCounts() {
           type="button"
           key={state}
           class={`count ${state}`}
-          disabled={counts[state] === 0 && stateFilter.value !== state}
-          aria-pressed={stateFilter.value === state}
+          disabled={counts[state] === 0 && statusFilter.value !== state}
+          aria-pressed={statusFilter.value === state}
           title={`Show only: ${overallLabels[state]}`}
           onClick={() => toggle(state)}
         >

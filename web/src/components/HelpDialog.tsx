@@ -42,7 +42,7 @@ function OpenHelpDialog() {
           <select
             value={theme.value}
             onChange={(event) => {
-              const chosen = themes.find((known) => known === event.currentTarget.value);
+              const chosen = themes.find((name) => name === event.currentTarget.value);
               if (chosen) setTheme(chosen);
             }}
           >

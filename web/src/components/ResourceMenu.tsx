@@ -10,18 +10,18 @@ import { Menu } from "./Menu";
 export function ResourceMenu({ resource }: { resource: UIResource }) {
   const name = resource.metadata.name;
   const disabled = isDisabled(resource);
-  const actions: { label: string; run: () => void; isDisabledAction?: boolean }[] = [
-    { label: "Update now", run: () => triggerUpdate(name), isDisabledAction: disabled },
-    { label: "Cancel the update", run: () => cancelUpdate(name), isDisabledAction: !canCancel(resource) },
+  const actions: { label: string; run: () => void; isUnavailable?: boolean }[] = [
+    { label: "Update now", run: () => triggerUpdate(name), isUnavailable: disabled },
+    { label: "Cancel the update", run: () => cancelUpdate(name), isUnavailable: !canCancel(resource) },
     {
       label: isManual(resource) ? "Switch to Auto" : "Switch to Manual",
       run: () => setManual([name], !isManual(resource)),
-      isDisabledAction: disabled,
+      isUnavailable: disabled,
     },
     {
       label: disabled ? "Enable" : "Disable",
       run: () => setEnabled([name], disabled),
-      isDisabledAction: name === TILTFILE,
+      isUnavailable: name === TILTFILE,
     },
   ];
   return (
@@ -32,12 +32,12 @@ export function ResourceMenu({ resource }: { resource: UIResource }) {
       summary={<span aria-hidden="true">⋯</span>}
     >
       {(close) =>
-        actions.map(({ label, run, isDisabledAction }) => (
+        actions.map(({ label, run, isUnavailable }) => (
           <button
             key={label}
             type="button"
             class="quiet"
-            disabled={isDisabledAction === true}
+            disabled={isUnavailable === true}
             onClick={() => {
               close();
               run();

@@ -64,28 +64,28 @@ export function SelectionBar({ names }: { names: readonly string[] }) {
     .map(({ name }) => name);
   const actions = [
     {
-      words: "Update now",
+      label: "Update now",
       names: enabledResources.map(({ name }) => name),
-      run: (all: string[]) => all.forEach(triggerUpdate),
+      run: (names: string[]) => names.forEach(triggerUpdate),
     },
-    { words: "Enable", names: disabled, run: (all: string[]) => setEnabled(all, true) },
-    { words: "Disable", names: enabled, run: (all: string[]) => setEnabled(all, false) },
-    { words: "Auto", names: manual, run: (all: string[]) => setManual(all, false) },
-    { words: "Manual", names: automatic, run: (all: string[]) => setManual(all, true) },
+    { label: "Enable", names: disabled, run: (names: string[]) => setEnabled(names, true) },
+    { label: "Disable", names: enabled, run: (names: string[]) => setEnabled(names, false) },
+    { label: "Auto", names: manual, run: (names: string[]) => setManual(names, false) },
+    { label: "Manual", names: automatic, run: (names: string[]) => setManual(names, true) },
   ];
   return (
     <div class="selection" role="group" aria-label="With the selected resources">
       <span class="result-count" role="status">
         {names.length} selected
       </span>
-      {actions.map(({ words, names, run }) => (
+      {actions.map(({ label, names, run }) => (
         <button
-          key={words}
+          key={label}
           type="button"
           disabled={isReadOnly || names.length === 0}
           onClick={() => run(names)}
         >
-          {words}
+          {label}
         </button>
       ))}
       <button type="button" class="quiet" onClick={clearSelection}>

@@ -32,8 +32,8 @@ const previousRows = { rows: rowsPerScreen() };
 const isOpen = signal(false);
 
 export function Sidebar() {
-  const all = useSidebarGroups();
-  const groups = limitRows(all, useProgressiveRows(previousRows, countRows(all)));
+  const allGroups = useSidebarGroups();
+  const groups = limitRows(allGroups, useProgressiveRows(previousRows, countRows(allGroups)));
   const scroller = useRef<HTMLDivElement>(null);
   useViewportTracking(scroller);
   // Close it once a view was chosen.
@@ -95,14 +95,14 @@ function useSidebarGroups(): Group[] {
   const failingNames = useComputed(() =>
     failingFirst.value ? session.names.value.filter(isFailing).join("\n") : "",
   );
-  const hidden = new Set(disabledNames.value.split("\n"));
+  const hiddenNames = new Set(disabledNames.value.split("\n"));
   const failing = new Set(failingNames.value.split("\n"));
   const existing = new Set(session.names.value);
   return [starredGroup(stars.value, existing), ...session.groups.value]
     .map((group) => ({
       ...group,
       names: group.names
-        .filter((name) => matchesName(name) && !hidden.has(name))
+        .filter((name) => matchesName(name) && !hiddenNames.has(name))
         .sort((a, b) => Number(failing.has(b)) - Number(failing.has(a))),
     }))
     .filter((group) => group.names.length > 0);
@@ -146,21 +146,25 @@ function GroupSection({ group }: { group: Group }) {
 function CombinedLogLinks() {
   const existing = new Set(session.names.value);
   const views = [
-    { view: "logs", words: "All logs", there: true },
-    { view: "starred", words: "Starred logs", there: starredGroup(stars.value, existing).names.length > 0 },
+    { view: "logs", label: "All logs", isAvailable: true },
+    {
+      view: "starred",
+      label: "Starred logs",
+      isAvailable: starredGroup(stars.value, existing).names.length > 0,
+    },
   ] as const;
   return (
     <>
       {views
-        .filter(({ view, there }) => there || route.value.view === view)
-        .map(({ view, words }) => (
+        .filter(({ view, isAvailable }) => isAvailable || route.value.view === view)
+        .map(({ view, label }) => (
           <RouteLink
             key={view}
             to={{ view }}
             class="sidebar-item all"
             aria-current={route.value.view === view ? "page" : undefined}
           >
-            {words}
+            {label}
           </RouteLink>
         ))}
     </>

@@ -39,20 +39,20 @@ export function UpdateHistory({ resource }: { resource: UIResource }) {
     };
   }, [resource]);
   if (errorText.value) return <p class="muted">No history: {errorText.value}</p>;
-  const found = updates.value;
-  if (!found) return <p class="muted">Looking…</p>;
-  if (found.length === 0) return <p class="muted">It has not been updated yet.</p>;
-  const shown = showAll.value ? found : found.slice(0, INITIAL_UPDATES);
+  const allUpdates = updates.value;
+  if (!allUpdates) return <p class="muted">Looking…</p>;
+  if (allUpdates.length === 0) return <p class="muted">It has not been updated yet.</p>;
+  const shownUpdates = showAll.value ? allUpdates : allUpdates.slice(0, INITIAL_UPDATES);
   return (
     <>
       <ol class="updates" aria-label="Updates, newest first">
-        {shown.map((update) => (
+        {shownUpdates.map((update) => (
           <Update key={update.update} update={update} />
         ))}
       </ol>
-      {found.length > INITIAL_UPDATES ? (
+      {allUpdates.length > INITIAL_UPDATES ? (
         <button type="button" class="quiet" onClick={() => (showAll.value = !showAll.value)}>
-          {showAll.value ? "Fewer" : `All ${found.length} updates`}
+          {showAll.value ? "Fewer" : `All ${allUpdates.length} updates`}
         </button>
       ) : null}
     </>

@@ -67,8 +67,8 @@ function updateRows(scroller: HTMLElement): void {
   batch(() => {
     leaving.forEach((row, index) => setFar(rowStates.get(row), measured[index]));
     for (const row of rows.slice(from, until + 1)) {
-      const found = rowStates.get(row);
-      if (found) found.isNear.value = true;
+      const state = rowStates.get(row);
+      if (state) state.isNear.value = true;
     }
   });
 }
@@ -82,10 +82,10 @@ function isInUse(row: Element): boolean {
   return row.contains(document.activeElement) || row.querySelector("details[open]") !== null;
 }
 
-function setFar(row: RowState | undefined, height: number | undefined): void {
-  if (!row) return;
-  row.height = height;
-  row.isNear.value = false;
+function setFar(state: RowState | undefined, height: number | undefined): void {
+  if (!state) return;
+  state.height = height;
+  state.isNear.value = false;
 }
 
 /** Returns the first row that ends below an offset. */
@@ -102,17 +102,17 @@ function indexBelow(rows: readonly Element[], offset: number): number {
 
 function refreshFarRows(): void {
   if (document.hidden || rowStates.size === 0) return;
-  const all = [...rowStates.values()];
+  const states = [...rowStates.values()];
   batch(() => {
-    for (let count = 0; count < Math.min(REFRESH_BATCH, all.length); count++) {
-      const row = all[nextToRefresh++ % all.length];
-      if (row && !row.isNear.peek() && row.isStale()) row.revision.value++;
+    for (let count = 0; count < Math.min(REFRESH_BATCH, states.length); count++) {
+      const state = states[nextToRefresh++ % states.length];
+      if (state && !state.isNear.peek() && state.isStale()) state.revision.value++;
     }
   });
 }
 
-function trackRow(element: Element, row: RowState): () => void {
-  rowStates.set(element, row);
+function trackRow(element: Element, state: RowState): () => void {
+  rowStates.set(element, state);
   queueUpdate();
   timer ??= setInterval(refreshFarRows, REFRESH_INTERVAL);
   return () => {

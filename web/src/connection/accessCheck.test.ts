@@ -3,40 +3,40 @@ import { checkAccess } from "./accessCheck";
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** What the session answers, by method. */
-function answers(get: number, post: number, body = ""): string[] {
-  const asked: string[] = [];
+/** Stubs `fetch` with a status for each method, and returns the requests. */
+function stubFetch(get: number, post: number, body = ""): string[] {
+  const requests: string[] = [];
   vi.stubGlobal("fetch", async (path: string, options: RequestInit) => {
-    asked.push(`${options.method ?? "GET"} ${path}`);
+    requests.push(`${options.method ?? "GET"} ${path}`);
     return new Response(options.method === "POST" && post !== 204 ? body : null, {
       status: options.method === "POST" ? post : get,
     });
   });
-  return asked;
+  return requests;
 }
 
 test('returns "sign in" when the token is not accepted', async () => {
-  const asked = answers(401, 204);
+  const asked = stubFetch(401, 204);
   expect(await checkAccess()).toBe("sign in");
   expect(asked).toEqual(["GET /overview"]);
 });
 
 test("returns undefined when the session accepts the page", async () => {
-  const asked = answers(200, 204);
+  const asked = stubFetch(200, 204);
   expect(await checkAccess()).toBeUndefined();
   expect(asked).toEqual(["GET /overview", "POST /api/access"]);
 });
 
 test("returns the refusal when the session refuses the origin", async () => {
   const refusal = { error: "no", command: "lilt up --allowed-host box" };
-  answers(200, 403, JSON.stringify(refusal));
+  stubFetch(200, 403, JSON.stringify(refusal));
   expect(await checkAccess()).toEqual(refusal);
 });
 
 test("returns undefined when the response does not come from lilt", async () => {
-  answers(200, 403, "<html>");
+  stubFetch(200, 403, "<html>");
   expect(await checkAccess()).toBeUndefined();
-  answers(200, 403, '"no"');
+  stubFetch(200, 403, '"no"');
   expect(await checkAccess()).toBeUndefined();
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("nobody")));
   expect(await checkAccess()).toBeUndefined();

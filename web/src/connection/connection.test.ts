@@ -3,27 +3,27 @@ import type { ServerMessage } from "../generated/protocol";
 import { Connection, MAX_RETRY_DELAY, MIN_RETRY_DELAY, retryDelay, SILENCE_TIMEOUT } from "./connection";
 import { openEarlySocket, webSocketUrl } from "./earlySocket";
 
-/** What a browser would open. */
-class Socket {
+/** Stands in for the browser's WebSocket. */
+class FakeSocket {
   static readonly CONNECTING = 0;
   static readonly OPEN = 1;
-  static all: Socket[] = [];
-  readyState = Socket.CONNECTING;
+  static all: FakeSocket[] = [];
+  readyState = FakeSocket.CONNECTING;
   closed = false;
   sent: string[] = [];
   onmessage: ((event: { data: string }) => void) | null = null;
   onclose: (() => void) | null = null;
 
   constructor(readonly address: string) {
-    Socket.all.push(this);
+    FakeSocket.all.push(this);
   }
 
-  say(message: unknown): void {
-    this.readyState = Socket.OPEN;
+  receive(message: unknown): void {
+    this.readyState = FakeSocket.OPEN;
     this.onmessage?.({ data: JSON.stringify(message) });
   }
 
-  end(): void {
+  closeByServer(): void {
     this.readyState = 3;
     this.onclose?.();
   }
@@ -38,12 +38,12 @@ class Socket {
 }
 
 const hello = { type: "hello", version: "1", session_id: "a", revision: 0 };
-const newest = () => Socket.all.at(-1) as Socket;
+const lastSocket = () => FakeSocket.all.at(-1) as FakeSocket;
 
 beforeEach(() => {
-  Socket.all = [];
+  FakeSocket.all = [];
   vi.useFakeTimers();
-  vi.stubGlobal("WebSocket", Socket);
+  vi.stubGlobal("WebSocket", FakeSocket);
   vi.stubGlobal("location", { protocol: "http:", host: "localhost:10350" });
   vi.stubGlobal("addEventListener", () => {});
   vi.stubGlobal("document", { hidden: false, addEventListener: () => {} });
@@ -54,100 +54,100 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-function started(refused = () => {}) {
+function startConnection(onRefused = () => {}) {
   const received: ServerMessage[] = [];
-  const connection = new Connection((message) => received.push(message), refused);
+  const connection = new Connection((message) => received.push(message), onRefused);
   connection.start();
   return { connection, received };
 }
 
 test("reconnects after a delay, and at once on retry", () => {
-  const { connection, received } = started();
-  expect(newest().address).toBe("ws://localhost:10350/ws");
-  newest().say(hello);
+  const { connection, received } = startConnection();
+  expect(lastSocket().address).toBe("ws://localhost:10350/ws");
+  lastSocket().receive(hello);
   expect(connection.state.value).toBe("open");
   expect(received).toEqual([hello]);
   expect(connection.send({ type: "unfollow" })).toBe(true);
-  newest().end();
+  lastSocket().closeByServer();
   expect(connection.state.value).toBe("lost");
   expect(connection.send({ type: "unfollow" })).toBe(false);
   vi.advanceTimersByTime(MAX_RETRY_DELAY);
-  expect(Socket.all).toHaveLength(2);
-  newest().say(hello);
+  expect(FakeSocket.all).toHaveLength(2);
+  lastSocket().receive(hello);
   expect(connection.state.value).toBe("open");
-  newest().end();
+  lastSocket().closeByServer();
   connection.retry();
-  expect(Socket.all).toHaveLength(3);
-  // One attempt is under way: another one is not begun beside it.
+  expect(FakeSocket.all).toHaveLength(3);
+  // One attempt is in flight: a retry must not start another.
   connection.retry();
-  expect(Socket.all).toHaveLength(3);
+  expect(FakeSocket.all).toHaveLength(3);
 });
 
 test("drops a silent connection to a session that sends ticks", () => {
-  const { connection, received } = started();
-  const first = newest();
-  first.say(hello);
-  first.say({ type: "tick" });
+  const { connection, received } = startConnection();
+  const first = lastSocket();
+  first.receive(hello);
+  first.receive({ type: "tick" });
   expect(received).toEqual([hello]);
   vi.advanceTimersByTime(SILENCE_TIMEOUT - 1);
-  first.say({ type: "tick" });
+  first.receive({ type: "tick" });
   vi.advanceTimersByTime(SILENCE_TIMEOUT - 1);
   expect(connection.state.value).toBe("open");
   vi.advanceTimersByTime(SILENCE_TIMEOUT);
   expect(connection.state.value).toBe("lost");
   expect(first.closed).toBe(true);
-  // What it says when it wakes up is no longer heard.
-  first.say({ type: "tick" });
+  // Messages of a dropped connection are ignored.
+  first.receive({ type: "tick" });
   expect(connection.state.value).toBe("lost");
   vi.advanceTimersByTime(MAX_RETRY_DELAY);
-  expect(newest()).not.toBe(first);
-  // Nor is one waited for that does not even open.
-  const second = newest();
+  expect(lastSocket()).not.toBe(first);
+  // A connection that never opens is dropped, too.
+  const second = lastSocket();
   vi.advanceTimersByTime(SILENCE_TIMEOUT + MAX_RETRY_DELAY);
   expect(second.closed).toBe(true);
-  newest().say(hello);
+  lastSocket().receive(hello);
   expect(connection.state.value).toBe("open");
 });
 
 test("keeps a silent connection to a session that sends no ticks", () => {
-  const { connection } = started();
-  newest().say(hello);
+  const { connection } = startConnection();
+  lastSocket().receive(hello);
   vi.advanceTimersByTime(10 * SILENCE_TIMEOUT);
   expect(connection.state.value).toBe("open");
-  expect(Socket.all).toHaveLength(1);
+  expect(FakeSocket.all).toHaveLength(1);
 });
 
 test("calls onRefused when a socket closes before its first message", () => {
   const refused = vi.fn();
-  started(refused);
-  newest().say(hello);
-  newest().end();
+  startConnection(refused);
+  lastSocket().receive(hello);
+  lastSocket().closeByServer();
   expect(refused).not.toHaveBeenCalled();
   vi.advanceTimersByTime(MAX_RETRY_DELAY);
-  newest().end();
+  lastSocket().closeByServer();
   expect(refused).toHaveBeenCalledTimes(1);
 });
 
 test("takes over the early socket and its messages", () => {
   openEarlySocket();
-  newest().say(hello);
-  const { connection, received } = started();
-  expect(Socket.all).toHaveLength(1);
+  lastSocket().receive(hello);
+  const { connection, received } = startConnection();
+  expect(FakeSocket.all).toHaveLength(1);
   expect(received).toEqual([hello]);
   expect(connection.state.value).toBe("open");
-  newest().say({ type: "refused", message: "no" });
+  lastSocket().receive({ type: "refused", message: "no" });
   expect(received).toHaveLength(2);
-  // Only once: what comes after it is opened as ever.
-  newest().end();
+  // The early socket is used once: later ones are opened as usual.
+  lastSocket().closeByServer();
   vi.advanceTimersByTime(MAX_RETRY_DELAY);
-  expect(Socket.all).toHaveLength(2);
+  expect(FakeSocket.all).toHaveLength(2);
 });
 
 test("opens a new socket when the early one has closed", () => {
   openEarlySocket();
-  newest().end();
-  started();
-  expect(Socket.all).toHaveLength(2);
+  lastSocket().closeByServer();
+  startConnection();
+  expect(FakeSocket.all).toHaveLength(2);
 });
 
 describe("connection", () => {

@@ -86,16 +86,16 @@ interface LinkProps {
 }
 
 /** Only the current line takes part in the tab order: thousands of lines would make it useless. */
-function tabIndexOf(current: boolean): number {
-  return current ? 0 : -1;
+function tabIndexOf(isCurrent: boolean): number {
+  return isCurrent ? 0 : -1;
 }
 
 /** Renders the time as the permanent link to the line. */
-function renderLineLink(line: Line, looks: DisplayOptions, current: boolean) {
+function renderLineLink(line: Line, options: DisplayOptions, isCurrent: boolean) {
   return (
-    <a class="time" href={`${looks.lineUrl}line=${line.seq}`} tabIndex={tabIndexOf(current)}>
-      {looks.showTimes ? formatTimeOfDay(line.time) : <span aria-hidden="true">#</span>}
-      {looks.showTimes ? null : <span class="visually-hidden">Link to this line</span>}
+    <a class="time" href={`${options.lineUrl}line=${line.seq}`} tabIndex={tabIndexOf(isCurrent)}>
+      {options.showTimes ? formatTimeOfDay(line.time) : <span aria-hidden="true">#</span>}
+      {options.showTimes ? null : <span class="visually-hidden">Link to this line</span>}
     </a>
   );
 }
@@ -137,24 +137,24 @@ function renderLevel(level: Line["level"]) {
 
 function renderPiece(piece: DecoratedText, current: boolean): ComponentChild {
   const { classes, colors } = styleToCss(piece.style);
-  let shown: ComponentChild = piece.text;
+  let content: ComponentChild = piece.text;
   if (piece.isMatch) {
-    shown = (
+    content = (
       <mark class={classes} style={colors}>
         {piece.text}
       </mark>
     );
   } else if (classes !== "" || colors !== undefined) {
-    shown = (
+    content = (
       <span class={classes} style={colors}>
         {piece.text}
       </span>
     );
   }
-  if (piece.href === undefined) return shown;
+  if (piece.href === undefined) return content;
   return (
     <a href={piece.href} target="_blank" rel="noopener noreferrer" tabIndex={tabIndexOf(current)}>
-      {shown}
+      {content}
     </a>
   );
 }

@@ -21,10 +21,10 @@ export function thumbPosition(
   end: number,
 ): { top: number; height: number } {
   const total = Math.max(1, end - begin);
-  const shown = Math.min(total, Math.max(1, visible.last - visible.first + 1));
-  const height = Math.max(MIN_THUMB_HEIGHT, shown / total);
+  const visibleCount = Math.min(total, Math.max(1, visible.last - visible.first + 1));
+  const height = Math.max(MIN_THUMB_HEIGHT, visibleCount / total);
   const fractionBefore =
-    total > shown ? Math.min(1, Math.max(0, (visible.first - begin) / (total - shown))) : 0;
+    total > visibleCount ? Math.min(1, Math.max(0, (visible.first - begin) / (total - visibleCount))) : 0;
   return { top: fractionBefore * (1 - height), height };
 }
 

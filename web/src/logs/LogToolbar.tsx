@@ -31,7 +31,7 @@ interface Props {
   /** Lines before this number were cleared. */
   clearedBefore: number;
   matchCounter: MatchCounter;
-  onJump: (what: JumpTarget) => void;
+  onJump: (target: JumpTarget) => void;
   onClear: () => void;
 }
 
@@ -166,7 +166,7 @@ function SearchField({
   filter: Signal<LogFilter>;
   change: Change;
   matches: MatchCounter;
-  onJump: (what: JumpTarget) => void;
+  onJump: (target: JumpTarget) => void;
 }) {
   const { term, onlyMatches } = filter.value;
   const onKeyDown = (event: KeyboardEvent) => {

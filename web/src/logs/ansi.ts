@@ -77,8 +77,8 @@ function hasControlCharacters(text: string): boolean {
 function applyStyleCodes(old: Style, parameters: string): Style {
   const codes = parameters.split(/[;:]/).map((code) => (code === "" ? 0 : Number(code)));
   let style: Style = { ...old };
-  for (let at = 0; at < codes.length; at++) {
-    const code = codes[at] ?? 0;
+  for (let position = 0; position < codes.length; position++) {
+    const code = codes[position] ?? 0;
     if (code === 0) style = {};
     else if (code === 1) style.bold = true;
     else if (code === 2) style.dim = true;
@@ -100,8 +100,8 @@ function applyStyleCodes(old: Style, parameters: string): Style {
     else if (code >= 90 && code <= 97) style.foreground = code - 90 + 8;
     else if (code >= 100 && code <= 107) style.background = code - 100 + 8;
     else if (code === 38 || code === 48) {
-      const [color, used] = parseExtendedColor(codes.slice(at + 1));
-      at += used;
+      const [color, used] = parseExtendedColor(codes.slice(position + 1));
+      position += used;
       if (color !== undefined) {
         style[code === 38 ? "foreground" : "background"] = color;
       }

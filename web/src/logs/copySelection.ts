@@ -55,7 +55,7 @@ function selectedPartOf(row: HTMLElement, range: Range): SelectedRow {
   if (range.compareBoundaryPoints(Range.END_TO_END, fullRange) < 0)
     selectedRange.setEnd(range.endContainer, range.endOffset);
   const text = textOfRange(selectedRange);
-  const field = closestElement(selectedRange.commonAncestorContainer)?.closest(
+  const field = elementOf(selectedRange.commonAncestorContainer)?.closest(
     ".text, dd, dt, .path, .json-level",
   );
   return {
@@ -67,7 +67,7 @@ function selectedPartOf(row: HTMLElement, range: Range): SelectedRow {
   };
 }
 
-function closestElement(node: Node): Element | null {
+function elementOf(node: Node): Element | null {
   return node instanceof Element ? node : node.parentElement;
 }
 

@@ -48,10 +48,10 @@ export const displayToggles = [
 ] as const;
 
 export function toggleDisplayOption(name: (typeof displayToggles)[number]["name"]): void {
-  const found = displayToggles.find((choice) => choice.name === name);
-  if (!found) return;
-  found.setting.value = !found.setting.peek();
-  saveSetting(name, found.setting.peek());
+  const toggle = displayToggles.find((toggle) => toggle.name === name);
+  if (!toggle) return;
+  toggle.setting.value = !toggle.setting.peek();
+  saveSetting(name, toggle.setting.peek());
 }
 
 /** In pixels. All rows have the same height, which fits the largest size. */

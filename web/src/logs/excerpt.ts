@@ -23,9 +23,9 @@ export function excerpt(text: string, searchText: string, expandCount: number): 
   if (text.length <= INITIAL_LENGTH) return { text, before: 0, after: 0 };
   if (expandCount > 0) return sliceExcerpt(text, 0, INITIAL_LENGTH + expandCount * EXPAND_STEP);
   const plainText = searchText === "" ? "" : stripAnsi(text);
-  const at = searchText === "" ? -1 : plainText.toLowerCase().indexOf(searchText);
-  if (at + searchText.length <= INITIAL_LENGTH) return sliceExcerpt(text, 0, INITIAL_LENGTH);
-  return sliceExcerpt(plainText, at - CONTEXT_LENGTH, at - CONTEXT_LENGTH + INITIAL_LENGTH);
+  const index = searchText === "" ? -1 : plainText.toLowerCase().indexOf(searchText);
+  if (index + searchText.length <= INITIAL_LENGTH) return sliceExcerpt(text, 0, INITIAL_LENGTH);
+  return sliceExcerpt(plainText, index - CONTEXT_LENGTH, index - CONTEXT_LENGTH + INITIAL_LENGTH);
 }
 
 function sliceExcerpt(text: string, from: number, until: number): Excerpt {

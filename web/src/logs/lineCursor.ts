@@ -1,18 +1,18 @@
-/** The line that keys are about. */
+/** The current line of a log, which the arrow keys move. */
 
 import type { Line } from "../generated/protocol";
 import type { VisibleRange } from "./LogLines";
 import { findRowIndex } from "./logWindow";
 
-/** The row that a step leads to. Whoever has gone elsewhere since the last step begins with what is in sight. */
+/** Returns the index of the next current row. If the current line is not visible, starts at a visible one. */
 export function nextCursorIndex(
   rows: readonly Line[],
   current: number | undefined,
-  seen: VisibleRange,
+  visible: VisibleRange,
   by: 1 | -1,
 ): number {
-  const isVisible = current !== undefined && current >= seen.first && current <= seen.last;
-  const at = isVisible ? findRowIndex(rows, current) : -1;
-  if (at >= 0 && rows[at]?.seq === current) return Math.min(Math.max(at + by, 0), rows.length - 1);
-  return Math.max(0, findRowIndex(rows, by > 0 ? seen.first : seen.last));
+  const isVisible = current !== undefined && current >= visible.first && current <= visible.last;
+  const index = isVisible ? findRowIndex(rows, current) : -1;
+  if (index >= 0 && rows[index]?.seq === current) return Math.min(Math.max(index + by, 0), rows.length - 1);
+  return Math.max(0, findRowIndex(rows, by > 0 ? visible.first : visible.last));
 }

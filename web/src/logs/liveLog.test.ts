@@ -12,10 +12,10 @@ describe("live log", () => {
 
   test("continues with the next line after a reconnect", () => {
     const sent: PageMessage[] = [];
-    let there = true;
+    let isConnected = true;
     const log = new LiveLog((message) => {
-      if (there) sent.push(message);
-      return there;
+      if (isConnected) sent.push(message);
+      return isConnected;
     });
     log.onHello("a");
     const received: number[] = [];
@@ -23,16 +23,16 @@ describe("live log", () => {
     expect(sent).toEqual([{ type: "follow", follow: 1, query: "text=x", from: 7 }]);
     const lines = [{ seq: 8 } as Line];
     log.receive({ type: "lines", follow: 1, lines, next: 9 });
-    // Of what was followed before.
+    // Belongs to an earlier subscription.
     log.receive({ type: "lines", follow: 0, lines, next: 99 });
     expect(received).toEqual([8]);
-    there = false;
-    there = true;
+    isConnected = false;
+    isConnected = true;
     log.onHello("a");
     expect(sent.at(-1)).toEqual({ type: "follow", follow: 1, query: "text=x", from: 9 });
     unfollow();
     expect(sent.at(-1)).toEqual({ type: "unfollow" });
-    // Another session knows nothing of it.
+    // Another session does not know the subscription.
     const before = sent.length;
     log.follow("", 0, () => {});
     log.onHello("b");

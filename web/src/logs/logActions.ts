@@ -3,7 +3,7 @@
 export type JumpTarget = "next match" | "previous match" | "next error" | "previous error";
 
 export interface LogActions {
-  jump: (what: JumpTarget) => void;
+  jump: (target: JumpTarget) => void;
   follow: () => void;
   clear: () => void;
   /** Shows all lines again. Returns false if they are shown already. */

@@ -28,7 +28,7 @@ describe("log filter", () => {
     expect(filterFromUrl("?level=loud&source=pod&r=x", ["web"])).toEqual({ ...allLines, resources: ["web"] });
     const warnings = { ...allLines, level: "warnings" as const };
     expect(filterFromUrl(`?${filterToUrl(warnings, false)}`, [])).toEqual(warnings);
-    // Tilt's own words.
+    // The parameters of Tilt.
     expect(filterFromUrl("?level=error&source=runtime&term=oops", [])).toMatchObject({
       level: "error",
       source: "runtime",

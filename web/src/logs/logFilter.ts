@@ -76,7 +76,7 @@ export function errorQuery(filter: LogFilter): string {
 export function filterFromUrl(search: string, resources: readonly string[]): LogFilter {
   const query = new URLSearchParams(search);
   const source = query.get("source");
-  const level = (Object.keys(levels) as LevelChoice[]).find((known) => known === query.get("level"));
+  const level = (Object.keys(levels) as LevelChoice[]).find((name) => name === query.get("level"));
   return {
     resources: resources.length > 0 ? resources : query.getAll("r"),
     source: source === "build" || source === "runtime" ? source : undefined,

@@ -162,8 +162,8 @@ export class LogWindow {
       const forwards: boolean = "from" in next;
       // Headlines of updates are sent for every level, but are not what a search for errors is after.
       const lines: Line[] = page.lines.filter((line) => headlines || line.headline !== true);
-      const found = forwards ? lines[0] : lines.at(-1);
-      if (found) return found.seq >= this.clearedBefore ? found.seq : undefined;
+      const match = forwards ? lines[0] : lines.at(-1);
+      if (match) return match.seq >= this.clearedBefore ? match.seq : undefined;
       if (page.next === undefined) return undefined;
       next = forwards ? { from: page.next } : { before: page.next };
     }

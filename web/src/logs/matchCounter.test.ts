@@ -1,12 +1,12 @@
 import { expect, test, vi } from "vitest";
 import { MatchCounter, matchSummary, type LineCounter } from "./matchCounter";
 
-/** Of a log in which every tenth line matches; counts at most so many lines at once. */
-function counter(end: { now: number }, step: number): LineCounter & { asked: number } {
+/** Counts in a log in which every tenth line matches, at most `step` lines per request. */
+function fakeCounter(end: { now: number }, step: number): LineCounter & { requests: number } {
   return {
-    asked: 0,
+    requests: 0,
     async count(_query, from, until) {
-      this.asked++;
+      this.requests++;
       const last = Math.min(end.now, until ?? Infinity);
       const next = Math.min(last, from + step);
       const below = (line: number) => Math.ceil(line / 10);
@@ -17,11 +17,11 @@ function counter(end: { now: number }, step: number): LineCounter & { asked: num
 
 test("counts in steps and while the log grows, and finds the current match", async () => {
   const end = { now: 1_000 };
-  const source = counter(end, 300);
+  const source = fakeCounter(end, 300);
   const matches = new MatchCounter(source);
   matches.start("text=x", 0);
   await vi.waitFor(() => expect(matches.total.value).toBe(100));
-  expect(source.asked).toBe(4);
+  expect(source.requests).toBe(4);
   await matches.setCurrentLine(50);
   expect(matches.position.value).toBe(6);
   vi.useFakeTimers();

@@ -18,7 +18,7 @@ export const MAX_MATCHES = 2_000;
 /** Expressions that took too long. */
 const slowRegexes = signal<ReadonlySet<string>>(new Set());
 
-const regexKey = (marker: RegExp) => `${marker.flags} ${marker.source}`;
+const regexKey = (regex: RegExp) => `${regex.flags} ${regex.source}`;
 
 /** Matches an expression with a quantifier; without one there is nothing to backtrack. */
 const hasQuantifier = /(?:^|[^\\])(?:\\\\)*[*+{]/;
@@ -45,34 +45,35 @@ const tokenPattern =
  */
 export function mayBacktrackExponentially(expression: string): boolean {
   const outermost: Group = { isAmbiguous: false, firstLetters: [], atAlternativeStart: true };
-  const open: Group[] = [outermost];
+  const openGroups: Group[] = [outermost];
   let lastClosed: Group | undefined;
   let quantifiers = 0;
-  for (const [part] of expression.matchAll(tokenPattern)) {
-    const group = open.at(-1) ?? outermost;
-    if (part.startsWith("(") && part !== "\\(") {
+  for (const [token] of expression.matchAll(tokenPattern)) {
+    const group = openGroups.at(-1) ?? outermost;
+    if (token.startsWith("(") && token !== "\\(") {
       if (group.atAlternativeStart) addFirstLetter(group, undefined);
-      open.push({ isAmbiguous: false, firstLetters: [], atAlternativeStart: true });
+      openGroups.push({ isAmbiguous: false, firstLetters: [], atAlternativeStart: true });
       lastClosed = undefined;
-    } else if (part === ")" && open.length > 1) {
-      lastClosed = open.pop();
-      const around = open.at(-1) ?? outermost;
+    } else if (token === ")" && openGroups.length > 1) {
+      lastClosed = openGroups.pop();
+      const parent = openGroups.at(-1) ?? outermost;
       if (lastClosed && (lastClosed.isAmbiguous || shareFirstLetter(lastClosed.firstLetters))) {
         lastClosed.isAmbiguous = true;
-        around.isAmbiguous = true;
+        parent.isAmbiguous = true;
       }
-    } else if (part === "|") {
+    } else if (token === "|") {
       group.atAlternativeStart = true;
       lastClosed = undefined;
-    } else if (/^(?:[*+?]|\{\d)/.test(part)) {
-      if (lastClosed?.isAmbiguous && canRepeat(part)) return true;
-      if (!/^\{\d+\}/.test(part)) {
+    } else if (/^(?:[*+?]|\{\d)/.test(token)) {
+      if (lastClosed?.isAmbiguous && canRepeat(token)) return true;
+      if (!/^\{\d+\}/.test(token)) {
         group.isAmbiguous = true;
         if (++quantifiers > MAX_QUANTIFIERS) return true;
       }
       lastClosed = undefined;
     } else {
-      if (group.atAlternativeStart) addFirstLetter(group, /^\w$/.test(part) ? part.toLowerCase() : undefined);
+      if (group.atAlternativeStart)
+        addFirstLetter(group, /^\w$/.test(token) ? token.toLowerCase() : undefined);
       lastClosed = undefined;
     }
   }
@@ -85,8 +86,11 @@ function addFirstLetter(group: Group, letter: string | undefined): void {
 }
 
 /** Alternatives with different first letters cannot match the same text. */
-function shareFirstLetter(begins: readonly (string | undefined)[]): boolean {
-  return begins.length > 1 && (begins.includes(undefined) || new Set(begins).size < begins.length);
+function shareFirstLetter(firstLetters: readonly (string | undefined)[]): boolean {
+  return (
+    firstLetters.length > 1 &&
+    (firstLetters.includes(undefined) || new Set(firstLetters).size < firstLetters.length)
+  );
 }
 
 function canRepeat(quantifier: string): boolean {
@@ -94,36 +98,36 @@ function canRepeat(quantifier: string): boolean {
 }
 
 /** Returns the matches in a text; none from then on, if the expression takes too long (see `wasSlow`). */
-export function safeMatches(text: string, marker: RegExp): RegExpExecArray[] {
-  if (slowRegexes.peek().has(regexKey(marker))) return [];
-  if (!hasQuantifier.test(marker.source)) return findMatches(text, marker);
+export function safeMatches(text: string, regex: RegExp): RegExpExecArray[] {
+  if (slowRegexes.peek().has(regexKey(regex))) return [];
+  if (!hasQuantifier.test(regex.source)) return findMatches(text, regex);
   // Tries growing prefixes: an expression that is too slow for the line is too slow for one of them.
   for (let length = FIRST_PREFIX; length < text.length; length *= PREFIX_GROWTH) {
-    if (findMatchesInTime(text.slice(0, length), marker) === undefined) return [];
+    if (findMatchesInTime(text.slice(0, length), regex) === undefined) return [];
   }
-  return findMatchesInTime(text, marker) ?? [];
+  return findMatchesInTime(text, regex) ?? [];
 }
 
-function findMatches(text: string, marker: RegExp): RegExpExecArray[] {
+function findMatches(text: string, regex: RegExp): RegExpExecArray[] {
   const matches: RegExpExecArray[] = [];
-  for (const match of text.matchAll(marker)) {
+  for (const match of text.matchAll(regex)) {
     if (matches.push(match) >= MAX_MATCHES) break;
   }
   return matches;
 }
 
 /** Returns undefined if it took too long, twice: the first time, the machine may have been busy. */
-function findMatchesInTime(text: string, marker: RegExp): RegExpExecArray[] | undefined {
+function findMatchesInTime(text: string, regex: RegExp): RegExpExecArray[] | undefined {
   for (let attempt = 0; attempt < 2; attempt++) {
     const startedAt = performance.now();
-    const all = findMatches(text, marker);
-    if (performance.now() - startedAt < MAX_MATCH_TIME) return all;
+    const matches = findMatches(text, regex);
+    if (performance.now() - startedAt < MAX_MATCH_TIME) return matches;
   }
-  markAsSlow(marker);
+  markAsSlow(regex);
   return undefined;
 }
 
 /** Not during a render: the change rerenders other rows. */
-function markAsSlow(marker: RegExp): void {
-  queueMicrotask(() => (slowRegexes.value = new Set([...slowRegexes.peek(), regexKey(marker)])));
+function markAsSlow(regex: RegExp): void {
+  queueMicrotask(() => (slowRegexes.value = new Set([...slowRegexes.peek(), regexKey(regex)])));
 }

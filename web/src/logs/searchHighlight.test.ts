@@ -1,23 +1,23 @@
 import { describe, expect, test } from "vitest";
 import { highlightRegex, missingHighlightReason, plainSearchText, readableFailure } from "./searchHighlight";
 
-const marked = (term: string, text: string) =>
+const highlighted = (term: string, text: string) =>
   [...text.matchAll(highlightRegex(term) ?? /$^/g)].map(([it]) => it);
 
 describe("highlights", () => {
   test("ignore case unless the expression says otherwise", () => {
-    expect(marked("error", "Error error")).toEqual(["Error", "error"]);
-    expect(marked("/err?or/", "Error eror")).toEqual(["Error", "eror"]);
-    expect(marked("/(?-i)error/", "Error error")).toEqual(["error"]);
-    expect(marked("/(?i)error/", "Error error")).toEqual(["Error", "error"]);
+    expect(highlighted("error", "Error error")).toEqual(["Error", "error"]);
+    expect(highlighted("/err?or/", "Error eror")).toEqual(["Error", "eror"]);
+    expect(highlighted("/(?-i)error/", "Error error")).toEqual(["error"]);
+    expect(highlighted("/(?i)error/", "Error error")).toEqual(["Error", "error"]);
   });
 
   test("translate Rust syntax that JavaScript lacks", () => {
-    expect(marked("/[[:alpha:]]+/", "ab1ü")).toEqual(["ab", "ü"]);
-    expect(marked("/\\Aab\\z/", "ab")).toEqual(["ab"]);
-    expect(marked("/a\\-b/", "a-b")).toEqual(["a-b"]);
-    // A backslash before it is a letter.
-    expect(marked("/\\\\A/", "\\A")).toEqual(["\\A"]);
+    expect(highlighted("/[[:alpha:]]+/", "ab1ü")).toEqual(["ab", "ü"]);
+    expect(highlighted("/\\Aab\\z/", "ab")).toEqual(["ab"]);
+    expect(highlighted("/a\\-b/", "a-b")).toEqual(["a-b"]);
+    // After an escaped backslash, A is a letter.
+    expect(highlighted("/\\\\A/", "\\A")).toEqual(["\\A"]);
     expect(missingHighlightReason("/(?x) a b/")).toContain("does not understand");
     expect(missingHighlightReason("/a b/")).toBe("");
     expect(missingHighlightReason("(a+)+")).toBe("");

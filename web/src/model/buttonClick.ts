@@ -25,13 +25,13 @@ function initialInputValue(input: ButtonInput, previous: ButtonInputValue | unde
 
 /** Returns whether a click opens a form first: for visible inputs or a confirmation. */
 export function needsForm(button: UIButton): boolean {
-  const shown = (button.spec.inputs ?? []).some((input) => !input.hidden);
-  return shown || button.spec.requiresConfirmation === true;
+  const hasVisibleInput = (button.spec.inputs ?? []).some((input) => !input.hidden);
+  return hasVisibleInput || button.spec.requiresConfirmation === true;
 }
 
 /** Formats a time as Kubernetes' `MicroTime`. */
-export function formatMicroTime(at: Date): string {
-  return at.toISOString().replace(/\.(\d{3})Z$/, ".$1000Z");
+export function formatMicroTime(date: Date): string {
+  return date.toISOString().replace(/\.(\d{3})Z$/, ".$1000Z");
 }
 
 /** Reports a click to the session like Tilt's page: by a patch of the button's status. */

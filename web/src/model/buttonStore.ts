@@ -10,13 +10,13 @@ type ButtonsMessage = Extract<ServerMessage, { type: "buttons" }>;
 export const NAV = "nav";
 
 export class ButtonStore {
-  readonly #all = signal<ReadonlyMap<string, UIButton>>(new Map());
+  readonly #buttons = signal<ReadonlyMap<string, UIButton>>(new Map());
 
   readonly #byLocation = computed(() => {
     const byLocation = new Map<string, UIButton[]>();
-    const all = [...this.#all.value.values()];
-    all.sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
-    for (const button of all) {
+    const sorted = [...this.#buttons.value.values()];
+    sorted.sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
+    for (const button of sorted) {
       const { componentType, componentID } = button.spec.location;
       const key = locationKey(componentType, componentID);
       byLocation.set(key, [...(byLocation.get(key) ?? []), button]);
@@ -34,10 +34,10 @@ export class ButtonStore {
   }
 
   apply(message: ButtonsMessage): void {
-    const all = new Map(message.complete ? [] : this.#all.peek());
-    for (const name of message.removed) all.delete(name);
-    for (const button of message.buttons) all.set(button.metadata.name, button);
-    this.#all.value = all;
+    const buttons = new Map(message.complete ? [] : this.#buttons.peek());
+    for (const name of message.removed) buttons.delete(name);
+    for (const button of message.buttons) buttons.set(button.metadata.name, button);
+    this.#buttons.value = buttons;
   }
 }
 

@@ -5,7 +5,7 @@ import type { OverallStatus } from "./status";
 export interface Command {
   label: string;
   /** The status of the resource that the command opens. */
-  state?: OverallStatus | undefined;
+  status?: OverallStatus | undefined;
   key?: string | undefined;
   run: () => void;
 }

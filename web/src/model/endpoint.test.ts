@@ -36,7 +36,7 @@ test("links to a session only at addresses where it listens", () => {
   expect(linkToSession(local, at("localhost"))).toBe("http://localhost:10351/?code=a");
   expect(linkToSession(local, at("lilt.localhost"))).toBe("http://lilt.localhost:10351/?code=a");
   expect(linkToSession(local, at("127.0.0.1"))).toBe("http://localhost:10351/?code=a");
-  // Anyone may listen there.
+  // Another server may listen there.
   expect(linkToSession(local, at("192.168.1.5"))).toBeUndefined();
   expect(linkToSession(local, at("box.lan"))).toBeUndefined();
 
@@ -44,7 +44,7 @@ test("links to a session only at addresses where it listens", () => {
   expect(linkToSession(everywhere, at("192.168.1.5"))).toBe("http://192.168.1.5:10351/?code=a");
   expect(linkToSession(everywhere, at("[fe80::1]"))).toBeUndefined();
   expect(linkToSession(everywhere, at("box.lan"))).toBeUndefined();
-  // The code would go over the network in the clear.
+  // The code would be sent over the network unencrypted.
   expect(linkToSession(everywhere, at("192.168.1.5", "https:"))).toBeUndefined();
 
   const named = { link: "http://box.lan:10351/?code=a", addresses: ["192.168.1.5"] };

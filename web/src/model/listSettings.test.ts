@@ -6,7 +6,7 @@ import {
   nameFilter,
   readListSettings,
   sortOrder,
-  stateFilter,
+  statusFilter,
   toggleGroup,
 } from "./listSettings";
 
@@ -16,13 +16,13 @@ test("filters and order survive a round trip through the URL", () => {
   const said = "?filter=We+b&state=error&sort=-duration";
   readListSettings(said);
   expect(nameFilter.value).toBe("We b");
-  expect(stateFilter.value).toBe("error");
+  expect(statusFilter.value).toBe("error");
   expect(sortOrder.value).toMatchObject({ column: "duration", descending: true });
   expect(`?${listSettingsQuery()}`).toBe(said);
   expect(matchesName("a we B c")).toBe(true);
   expect(matchesName("other")).toBe(false);
   readListSettings("?state=nonsense&sort=-nonsense");
-  expect(stateFilter.value).toBeUndefined();
+  expect(statusFilter.value).toBeUndefined();
   expect(sortOrder.value).toMatchObject({ column: undefined, descending: false });
   expect(listSettingsQuery().toString()).toBe("");
 });

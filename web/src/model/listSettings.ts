@@ -10,7 +10,7 @@ import { overallStatuses, type OverallStatus } from "./status";
 
 export const nameFilter = signal("");
 /** Undefined shows all. */
-export const stateFilter = signal<OverallStatus | undefined>(undefined);
+export const statusFilter = signal<OverallStatus | undefined>(undefined);
 
 /** `revision` counts the sorts: choosing the same order again sorts by the current values. */
 export const sortOrder = signal<SortOrder & { revision: number }>({ ...tiltfileOrder, revision: 0 });
@@ -57,9 +57,9 @@ export function matchesName(name: string): boolean {
 export function readListSettings(search: string): void {
   const query = new URLSearchParams(search);
   const sort = query.get("sort") ?? "";
-  const column = sortColumns.find((known) => known === sort.replace(/^-/, ""));
+  const column = sortColumns.find((name) => name === sort.replace(/^-/, ""));
   nameFilter.value = query.get("filter") ?? "";
-  stateFilter.value = overallStatuses.find((known) => known === query.get("state"));
+  statusFilter.value = overallStatuses.find((status) => status === query.get("state"));
   setSortOrder({ column, descending: column !== undefined && sort.startsWith("-") });
 }
 
@@ -68,7 +68,7 @@ export function listSettingsQuery(): URLSearchParams {
   const query = new URLSearchParams();
   const { column, descending } = sortOrder.value;
   if (nameFilter.value !== "") query.set("filter", nameFilter.value);
-  if (stateFilter.value) query.set("state", stateFilter.value);
+  if (statusFilter.value) query.set("state", statusFilter.value);
   if (column) query.set("sort", `${descending ? "-" : ""}${column}`);
   return query;
 }

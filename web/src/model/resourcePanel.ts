@@ -17,6 +17,6 @@ export function togglePanel(chosen: Panel): void {
 
 /** Applies the panel of a URL. A URL without one leaves the panel as the user had it last. */
 export function readPanelQuery(search: string): void {
-  const requested = panels.find((known) => known === new URLSearchParams(search).get("panel"));
+  const requested = panels.find((name) => name === new URLSearchParams(search).get("panel"));
   if (requested) activePanel.value = requested;
 }

@@ -19,7 +19,7 @@ describe("routes", () => {
   });
 });
 
-/** The part of a browser that has an address. */
+/** Stubs the browser's location and history. */
 function browser(address: string) {
   const past = [address];
   const listeners: (() => void)[] = [];
@@ -51,14 +51,14 @@ afterEach(() => vi.unstubAllGlobals());
 
 test("navigates forward and back, and keeps the query string", () => {
   const { past, back } = browser("/r/web/overview?term=a");
-  const arrived = vi.fn();
-  startRouting(arrived);
+  const onEnter = vi.fn();
+  startRouting(onEnter);
   expect(route.value).toEqual({ view: "resource", name: "web" });
   expect(lastVisited.name).toBe("web");
-  expect(arrived).toHaveBeenCalledWith({ view: "resource", name: "web" }, "?term=a");
+  expect(onEnter).toHaveBeenCalledWith({ view: "resource", name: "web" }, "?term=a");
   navigate({ view: "overview" });
   expect(past).toEqual(["/r/web/overview?term=a", "/overview"]);
-  // Where one is already is not gone to again.
+  // Navigating to the current view adds no history entry.
   navigate({ view: "overview" });
   expect(past).toHaveLength(2);
   replaceQueryString(new URLSearchParams({ filter: "x" }));
@@ -67,6 +67,6 @@ test("navigates forward and back, and keeps the query string", () => {
   navigate({ view: "logs" });
   back();
   expect(route.value).toEqual({ view: "overview" });
-  expect(arrived).toHaveBeenLastCalledWith({ view: "overview" }, "?filter=x");
+  expect(onEnter).toHaveBeenLastCalledWith({ view: "overview" }, "?filter=x");
   expect(lastVisited.name).toBe("web");
 });

@@ -8,15 +8,15 @@ test("sorts by name and by urgency of the status", () => {
     ["A", testResource("A", { updateStatus: "error" })],
     ["c", testResource("c", { updateStatus: "in_progress", runtimeStatus: "ok" })],
   ]);
-  const by = (order: Parameters<typeof sortResources>[1]) =>
+  const sortedNames = (order: Parameters<typeof sortResources>[1]) =>
     sortResources([...all.keys()], order, (name) => all.get(name));
-  expect(by(tiltfileOrder)).toEqual(["b", "A", "c"]);
+  expect(sortedNames(tiltfileOrder)).toEqual(["b", "A", "c"]);
   const name = nextSortOrder(tiltfileOrder, "name");
-  expect(by(name)).toEqual(["A", "b", "c"]);
-  expect(by(nextSortOrder(name, "name"))).toEqual(["c", "b", "A"]);
+  expect(sortedNames(name)).toEqual(["A", "b", "c"]);
+  expect(sortedNames(nextSortOrder(name, "name"))).toEqual(["c", "b", "A"]);
   expect(nextSortOrder(nextSortOrder(name, "name"), "name")).toEqual(tiltfileOrder);
-  expect(by({ column: "update", descending: false })).toEqual(["A", "c", "b"]);
-  expect(by({ column: "runtime", descending: false })).toEqual(["c", "b", "A"]);
+  expect(sortedNames({ column: "update", descending: false })).toEqual(["A", "c", "b"]);
+  expect(sortedNames({ column: "runtime", descending: false })).toEqual(["c", "b", "A"]);
 });
 
 test("sorts by the newest and by the longest update", () => {

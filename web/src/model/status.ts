@@ -120,9 +120,9 @@ export interface Message {
 /** Returns what to report about a resource, the most urgent first. */
 export function resourceMessages(resource: UIResource): Message[] {
   const { status, metadata } = resource;
-  const found: Message[] = [];
+  const messages: Message[] = [];
   const add = (kind: Message["kind"], text: string | undefined) => {
-    if (text) found.push({ kind, text });
+    if (text) messages.push({ kind, text });
   };
   const annotationText = (key: string) => metadata.annotations?.[key];
   const last = status.buildHistory?.[0];
@@ -145,7 +145,7 @@ export function resourceMessages(resource: UIResource): Message[] {
   if (status.currentBuild) {
     add("note", annotationText(annotation.cause));
   }
-  return found;
+  return messages;
 }
 
 /** Returns whether a hold only waits for a manual trigger. */

@@ -31,7 +31,7 @@ describe("timeline", () => {
     const { begin, end } = timeRange(running, Date.parse(at(10)));
     expect(end - begin).toBe(10_000);
     expect(stageBars(running, Date.parse(at(10)))[0]).toMatchObject({ width: 1, running: true });
-    // Of no length at all.
+    // An update without any duration.
     expect(
       stageBars({ ...running, begin: at(10) } as UpdateRecord, Date.parse(at(10)))[0]?.width,
     ).toBeLessThanOrEqual(1);

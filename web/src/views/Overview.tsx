@@ -7,7 +7,7 @@ import {
   setShowDisabled,
   showDisabled,
   setSortOrder,
-  stateFilter,
+  statusFilter,
 } from "../model/listSettings";
 import { sortColumns, columnLabels, sortResources, type SortColumn } from "../model/sortOrder";
 import { lastVisited } from "../model/route";
@@ -25,8 +25,8 @@ import { OverviewTable } from "./OverviewTable";
  * Returns the filter by status. A row that matched stays until another status is chosen, so that it does not vanish
  * under the pointer.
  */
-function useStateFilter(): (name: string) => boolean {
-  const state = stateFilter.value;
+function useStatusFilter(): (name: string) => boolean {
+  const state = statusFilter.value;
   const matched = useRef({ state, names: new Set<string>() });
   if (matched.current.state !== state) matched.current = { state, names: new Set() };
   return (name) => {
@@ -47,10 +47,10 @@ function useSortedGroups(): Group[] {
   const { column, descending, revision } = sortOrder.value;
   const starred = stars.value;
   return useMemo(() => {
-    const known = new Set(session.names.peek());
-    const unsorted = [starredGroup(starred, known), ...groups];
+    const existing = new Set(session.names.peek());
+    const unsortedGroups = [starredGroup(starred, existing), ...groups];
     const find = (name: string) => session.resource(name)?.peek();
-    return unsorted.map((group) => ({
+    return unsortedGroups.map((group) => ({
       ...group,
       names: sortResources(group.names, { column, descending }, find),
     }));
@@ -85,20 +85,20 @@ function useRestoredPosition(complete: boolean) {
 }
 
 export function Overview() {
-  const matchesState = useStateFilter();
+  const matchesStatus = useStatusFilter();
   const total = session.names.value.length;
   const groups = useSortedGroups()
     .map((group) => ({
       ...group,
-      names: group.names.filter((name) => matchesName(name) && matchesState(name)),
+      names: group.names.filter((name) => matchesName(name) && matchesStatus(name)),
     }))
     .filter((group) => group.names.length > 0);
-  const shown = new Set(groups.flatMap((group) => group.names)).size;
+  const shownCount = new Set(groups.flatMap((group) => group.names)).size;
   const rows = countRows(groups);
   const rowLimit = useProgressiveRows(previousView, rows);
   const { scroller, onScroll } = useRestoredPosition(session.isLoaded.value && rowLimit >= rows);
   useViewportTracking(scroller);
-  const state = stateFilter.value;
+  const state = statusFilter.value;
   const selectedRows = selectedNames();
   return (
     <main
@@ -118,17 +118,21 @@ export function Overview() {
           onInput={(event) => (nameFilter.value = event.currentTarget.value)}
         />
         <span class="result-count" role="status">
-          {shown === total ? `${total} resources` : `${shown} of ${total} resources`}
+          {shownCount === total ? `${total} resources` : `${shownCount} of ${total} resources`}
           {state ? ` · only: ${overallLabels[state]}` : null}
         </span>
         {state ? (
-          <button type="button" class="quiet" onClick={() => (stateFilter.value = undefined)}>
+          <button type="button" class="quiet" onClick={() => (statusFilter.value = undefined)}>
             Show all
           </button>
         ) : null}
         <OverviewTools groups={groups} />
       </div>
-      {shown > 0 ? <OverviewTable groups={limitRows(groups, rowLimit)} /> : <EmptyOverview total={total} />}
+      {shownCount > 0 ? (
+        <OverviewTable groups={limitRows(groups, rowLimit)} />
+      ) : (
+        <EmptyOverview total={total} />
+      )}
       {selectedRows.length > 0 ? <SelectionBar names={selectedRows} /> : null}
     </main>
   );

@@ -11,7 +11,7 @@ import {
   nameFilter,
   sortOrder,
   setSortOrder,
-  stateFilter,
+  statusFilter,
   toggleGroup,
 } from "../model/listSettings";
 import { nextSortOrder, type SortColumn } from "../model/sortOrder";
@@ -92,7 +92,7 @@ function SortableHeader({ column, children }: { column: SortColumn; children: st
 
 function GroupBody({ group }: { group: Group }) {
   // Collapsed groups must not hide search results.
-  const searching = nameFilter.value !== "" || stateFilter.value !== undefined;
+  const searching = nameFilter.value !== "" || statusFilter.value !== undefined;
   const isExpanded = searching || group.hideHeading || !collapsedGroups.value.includes(group.key);
   return (
     <tbody role="rowgroup">

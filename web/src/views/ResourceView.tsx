@@ -124,36 +124,36 @@ function ResourceHeader({ resource }: { resource: UIResource }) {
 }
 
 function Panels({ resource }: { resource: UIResource }) {
-  const shown = activePanel.value;
+  const openPanel = activePanel.value;
   const inCluster = resource.status.k8sResourceInfo !== undefined && resource.status.k8sResourceInfo !== null;
   const tabs = [
-    { name: "why", words: "Why and when", there: true },
-    { name: "cluster", words: "In the cluster", there: inCluster },
+    { name: "why", label: "Why and when", isAvailable: true },
+    { name: "cluster", label: "In the cluster", isAvailable: inCluster },
   ] as const;
   return (
     <div class="panels">
       <div class="panel-tabs">
         {tabs
-          .filter(({ there }) => there)
-          .map(({ name, words }) => (
+          .filter(({ isAvailable }) => isAvailable)
+          .map(({ name, label }) => (
             <button
               key={name}
               type="button"
               class="quiet"
-              aria-expanded={shown === name}
+              aria-expanded={openPanel === name}
               onClick={() => togglePanel(name)}
             >
-              {words}
+              {label}
             </button>
           ))}
       </div>
-      {shown === "why" ? (
+      {openPanel === "why" ? (
         <section class="panel" aria-label="Why and when">
           <HoldReason resource={resource} />
           <UpdateHistory resource={resource} />
         </section>
       ) : null}
-      {shown === "cluster" && inCluster ? (
+      {openPanel === "cluster" && inCluster ? (
         <section class="panel" aria-label="In the cluster">
           <ClusterPanel resource={resource} />
         </section>
@@ -183,12 +183,12 @@ function podSummary(pod: KubernetesInfo | null | undefined): string {
 function Messages({ resource }: { resource: UIResource }) {
   // Shown above already.
   const cause = resource.metadata.annotations?.[annotation.cause];
-  const shown = resourceMessages(resource).filter((message) => message.text !== cause);
-  if (shown.length === 0) return null;
+  const shownMessages = resourceMessages(resource).filter((message) => message.text !== cause);
+  if (shownMessages.length === 0) return null;
   const labels = { error: "Error", warning: "Warning", hold: "Waiting", manual: "Waiting", note: "Note" };
   return (
     <ul class="messages">
-      {shown.map((message, index) => (
+      {shownMessages.map((message, index) => (
         <li key={index} class={message.kind}>
           <strong>{labels[message.kind]}</strong>
           <pre>{message.text}</pre>
