@@ -1,4 +1,4 @@
-// manager delivers components: it watches them in its namespace and brings snapshots of them into a registry.
+// manager delivers components: it watches them in its namespace and uploads snapshots of them to a registry.
 package main
 
 import (

@@ -1,4 +1,4 @@
-"""Counts visits in the database, and greets with what the greeter says."""
+"""Counts visits in the database, and returns the greeting of the greeter service."""
 
 import os
 import urllib.request

@@ -1,4 +1,4 @@
-"""A database of counters: POST /name adds one, GET /name reads. It takes a moment to be ready, as databases do."""
+"""A database of counters: POST /name increments one, GET /name returns it. Like real databases, it starts slowly."""
 
 import collections
 import http.server

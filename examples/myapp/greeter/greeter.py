@@ -1,4 +1,4 @@
-"""Greets whoever is named in the path."""
+"""Greets the name in the path."""
 
 import http.server
 

@@ -1,4 +1,4 @@
-// Package controllers keeps the registry as the components say.
+// Package controllers reconciles the registry with the components.
 package controllers
 
 import (
@@ -15,7 +15,7 @@ import (
 	"example.com/ocm-controller/pkg/kube"
 )
 
-// Components brings each component into the registry, and out of it again.
+// Components adds each component to the registry, and removes it again.
 type Components struct {
 	Client    *kube.Client
 	Namespace string
@@ -26,14 +26,14 @@ type Components struct {
 }
 
 type change struct {
-	// Everything there is, after a list.
+	// All components, after a list.
 	all []api.Component
-	// Or what happened to one.
+	// Or a change of one.
 	kind string
 	one  api.Component
 }
 
-// Run never ends.
+// Run never returns.
 func (c *Components) Run(ctx context.Context) {
 	changes := make(chan change)
 	go c.follow(ctx, changes)
@@ -63,7 +63,7 @@ func (c *Components) Run(ctx context.Context) {
 	}
 }
 
-// follow lists, watches, and begins anew when the watch ends.
+// follow lists and watches, and starts over when the watch ends.
 func (c *Components) follow(ctx context.Context, changes chan<- change) {
 	path := api.Path(c.Namespace)
 	for ; ; time.Sleep(time.Second) {
@@ -128,7 +128,7 @@ func (c *Components) deliver(ctx context.Context, component api.Component) error
 	return c.Registry.Send(ctx, http.MethodPut, name, bytes.NewReader(snapshot))
 }
 
-// remove takes its snapshot away, and the registry with the last one.
+// remove deletes its snapshot, and the registry with the last one.
 func (c *Components) remove(ctx context.Context, component api.Component) error {
 	others := 0
 	for _, known := range c.known {

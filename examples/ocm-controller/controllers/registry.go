@@ -12,20 +12,20 @@ import (
 
 const registryPort = 5000
 
-// Registry is a deployment that the controller makes when there is something to deliver.
+// Registry is a Deployment that the controller creates when there is something to deliver.
 type Registry struct {
 	Client    *kube.Client
 	Namespace string
-	// The pod of the controller, whose image the registry runs, too.
+	// The controller's own pod, whose image the registry runs, too.
 	Pod string
 }
 
 type object = map[string]any
 
-// A kept connection would stay with whatever the service led to when it was made.
+// No keep-alive: a connection would stay with the pod that the service led to when it was opened.
 var client = http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
 
-// Ensure makes what is missing of it.
+// Ensure creates the missing parts of the registry.
 func (r *Registry) Ensure(ctx context.Context) error {
 	deployments := "/apis/apps/v1/namespaces/" + r.Namespace + "/deployments"
 	err := r.Client.Do(ctx, http.MethodGet, deployments+"/registry", nil, nil)
@@ -72,7 +72,7 @@ func (r *Registry) Ensure(ctx context.Context) error {
 	return r.Client.Do(ctx, http.MethodPost, deployments, deployment, nil)
 }
 
-// Remove deletes it, whatever is left of it.
+// Remove deletes what exists of the registry.
 func (r *Registry) Remove(ctx context.Context) error {
 	parts := []string{"/apis/apps/v1/namespaces/" + r.Namespace + "/deployments/registry", r.services() + "/registry"}
 	for _, part := range parts {
@@ -83,7 +83,7 @@ func (r *Registry) Remove(ctx context.Context) error {
 	return nil
 }
 
-// Send asks the registry for something about a snapshot.
+// Send sends a request about a snapshot to the registry.
 func (r *Registry) Send(ctx context.Context, method, name string, body io.Reader) error {
 	address := fmt.Sprintf("http://registry.%s.svc:%d/%s", r.Namespace, registryPort, name)
 	request, err := http.NewRequestWithContext(ctx, method, address, body)

@@ -14,7 +14,7 @@ import (
 
 const heading = "A snapshot of"
 
-// snapshot is what the registry gets of a component whose keys are all there.
+// snapshot is what the registry stores of a component with all its keys.
 func (c *Components) snapshot(ctx context.Context, component api.Component) ([]byte, error) {
 	lines := []string{
 		fmt.Sprintf("%s %s %s", heading, component.Metadata.Name, component.Spec.Version),

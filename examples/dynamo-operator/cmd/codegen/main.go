@@ -1,4 +1,4 @@
-// codegen makes the definitions of the kinds in the package api from its source: one file for each in the folder it is given.
+// codegen generates the CustomResourceDefinitions of the package api from its source: one file per kind in the given folder.
 package main
 
 import (
@@ -27,7 +27,7 @@ type source struct {
 	docs  map[string]note
 }
 
-// note is a comment: words for people, and rules.
+// note is a doc comment: its text, and its markers.
 type note struct {
 	words string
 	rules map[string]string
@@ -90,7 +90,7 @@ func noteOf(comment *ast.CommentGroup) note {
 	return found
 }
 
-// write leaves a file alone that is as it should be: whoever watches it has nothing to do.
+// write leaves an unchanged file alone, so that nothing that watches it reacts.
 func write(path string, definition object) {
 	text, err := json.Marshal(definition)
 	if err != nil {

@@ -1,4 +1,4 @@
-// manager is the operator: it watches graphs, makes the workloads they ask for, completes them, and refuses those that make no sense.
+// manager is the operator: it watches graphs, creates their workloads, completes them, and rejects invalid ones.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"example.com/dynamo-operator/internal/webhook"
 )
 
-// greeting is what the health endpoint says.
+// greeting is the response of the health endpoint.
 const greeting = "the operator is well"
 
 func main() {
@@ -39,7 +39,7 @@ func main() {
 	if err != nil {
 		log.Fatalf("the operator runs in a pod: %v", err)
 	}
-	// It lives, also while it waits for certificates.
+	// Healthy even while it waits for certificates.
 	http.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, greeting) })
 	go func() { log.Fatal(http.ListenAndServe(":8081", nil)) }()
 	if err := operator.KeepSSHKey(ctx, client, place.Operator); err != nil {
@@ -51,7 +51,7 @@ func main() {
 	}
 	graphs := controller.Start(ctx, client, *group)
 
-	// Whoever waits for this need not know how long certificates take.
+	// Ready once the webhook is registered with its certificates and all lists have been read.
 	http.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !hook.Announced() || !graphs.Ready() {
 			http.Error(w, "not yet", http.StatusServiceUnavailable)

@@ -1,4 +1,4 @@
-// Package controller makes the cluster be as graphs and requests say.
+// Package controller reconciles graphs and requests with the cluster.
 package controller
 
 import (
@@ -27,18 +27,18 @@ type deployment struct {
 	Status struct{ ReadyReplicas, UpdatedReplicas, ObservedGeneration int }
 }
 
-// Controller compares what is wanted with what is there whenever either changes.
+// Controller compares the desired with the actual state whenever either changes.
 type Controller struct {
 	client      *kube.Client
 	group       string
 	graphs      *kube.Mirror[api.GraphDeployment]
 	requests    *kube.Mirror[api.GraphDeploymentRequest]
 	deployments *kube.Mirror[deployment]
-	// Of one place: a change that comes while the last one is looked at is one more look, however many there are.
+	// Has room for one: changes during a reconciliation cause one more, however many there are.
 	changed chan struct{}
 }
 
-// Start follows what there is, in all namespaces.
+// Start watches graphs, requests and workloads in all namespaces.
 func Start(ctx context.Context, client *kube.Client, group string) *Controller {
 	c := &Controller{client: client, group: group, changed: make(chan struct{}, 1)}
 	wake := func() {
@@ -77,7 +77,7 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 }
 
-// Ready says whether everything is known.
+// Ready returns whether all lists have been read.
 func (c *Controller) Ready() bool {
 	_, graphs := c.graphs.Items()
 	_, requests := c.requests.Items()
@@ -85,7 +85,7 @@ func (c *Controller) Ready() bool {
 	return graphs && requests && deployments
 }
 
-// Table is what a person sees.
+// Table returns the graphs as a table.
 func (c *Controller) Table() string {
 	graphs, _ := c.graphs.Items()
 	slices.SortFunc(graphs, func(a, b api.GraphDeployment) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
@@ -109,7 +109,7 @@ func (c *Controller) reconcile(ctx context.Context) error {
 	graphs, _ := c.graphs.Items()
 	deployments, _ := c.deployments.Items()
 	for _, graph := range graphs {
-		// It may have been deleted meanwhile.
+		// It may have been deleted in the meantime.
 		if err := c.reconcileGraph(ctx, graph, deployments); err != nil && !kube.Missing(err) {
 			return fmt.Errorf("graph %s: %w", graph.Metadata.Name, err)
 		}
@@ -162,10 +162,10 @@ func deployments(namespace string) string {
 	return "/apis/apps/v1/namespaces/" + namespace + "/deployments/"
 }
 
-// finalizer keeps a graph in the cluster until the operator has cleared up behind it.
+// finalizer keeps a graph in the cluster until the operator has deleted its objects.
 func (c *Controller) finalizer() string { return c.label("workloads") }
 
-// clearUp deletes what was made for a graph, and when all of it is gone lets the graph go.
+// clearUp deletes the objects of a graph, and then removes the finalizer.
 func (c *Controller) clearUp(ctx context.Context, graph api.Metadata, there map[string]deployment) error {
 	for name := range there {
 		if err := c.client.Delete(ctx, deployments(graph.Namespace)+name); err != nil {
@@ -181,12 +181,12 @@ func (c *Controller) clearUp(ctx context.Context, graph api.Metadata, there map[
 }
 
 func (c *Controller) setFinalizers(ctx context.Context, graph api.Metadata, finalizers []string) error {
-	// Refused if somebody was quicker; the change that this was wakes the controller again.
+	// Rejected after a concurrent change, which starts another reconciliation.
 	metadata := object{"resourceVersion": graph.ResourceVersion, "finalizers": finalizers}
 	return c.client.Patch(ctx, kube.Merge, c.path(graph, "graphdeployments"), object{"metadata": metadata})
 }
 
-// report writes a status that is another one than before.
+// report writes a status if it has changed.
 func (c *Controller) report(ctx context.Context, path, name string, before, now any) error {
 	old, _ := json.Marshal(before)
 	text, err := json.Marshal(now)
@@ -201,7 +201,7 @@ func (c *Controller) path(of api.Metadata, plural string) string {
 	return "/apis/" + c.group + "/v1alpha1/namespaces/" + of.Namespace + "/" + plural + "/" + of.Name
 }
 
-// answer makes the graph that a request asks for.
+// answer creates the graph that a request asks for.
 func (c *Controller) answer(ctx context.Context, request api.GraphDeploymentRequest) error {
 	role := func(replicas int) object { return object{"replicas": replicas} }
 	spec := object{"model": request.Spec.Model, "frontend": role(1), "decode": role(request.Spec.Workers)}
@@ -223,7 +223,7 @@ func (c *Controller) answer(ctx context.Context, request api.GraphDeploymentRequ
 	return c.report(ctx, path, request.Metadata.Name, request.Status, made)
 }
 
-// owner lets what was made go with what it was made for.
+// owner makes the cluster delete an object together with its owner.
 func (c *Controller) owner(kind string, of api.Metadata) []object {
 	return []object{{"apiVersion": c.group + "/v1alpha1", "kind": kind, "name": of.Name, "uid": of.UID, "controller": true}}
 }

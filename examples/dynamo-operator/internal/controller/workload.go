@@ -7,7 +7,7 @@ import (
 	"example.com/dynamo-operator/api"
 )
 
-// message is what every pod of a graph says first. Change it while lilt runs: pods that say so are there in a moment.
+// message is the first line that every pod of a graph logs. Change it while lilt runs: new pods log it in a moment.
 const message = "is at your service"
 
 // workload is the Deployment of one role.
@@ -44,14 +44,14 @@ func (c *Controller) pod(graph api.GraphDeployment, wanted api.NamedPods) object
 		object{"name": "ROLE", "value": wanted.Role},
 		object{"name": "MESSAGE", "value": message},
 	}
-	// Always in the same order: another one would be another pod.
+	// In a fixed order: another one would change the pod template.
 	for _, name := range slices.Sorted(maps.Keys(wanted.Pods.Env)) {
 		env = append(env, object{"name": name, "value": wanted.Pods.Env[name]})
 	}
 	main := object{"name": "main", "image": image, "command": command, "env": env}
 	pod := object{"containers": []any{main}, "terminationGracePeriodSeconds": 0}
 	if key := graph.Spec.SSHKeySecret; key != "" {
-		// Optional: graphs of other namespaces bring their own.
+		// Optional: graphs in other namespaces have their own.
 		secret := object{"secretName": key, "defaultMode": 0o400, "optional": true}
 		pod["volumes"] = []any{object{"name": "ssh-key", "secret": secret}}
 		main["volumeMounts"] = []any{object{"name": "ssh-key", "mountPath": "/etc/graph/ssh", "readOnly": true}}
@@ -59,7 +59,7 @@ func (c *Controller) pod(graph api.GraphDeployment, wanted api.NamedPods) object
 	return pod
 }
 
-// merge puts one tree over another: elements of lists that have a name by their name, other lists as a whole.
+// merge merges two trees: list elements with a name by their name, other lists as a whole.
 func merge(under, over any) any {
 	switch over := over.(type) {
 	case nil:

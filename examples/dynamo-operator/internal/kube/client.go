@@ -1,4 +1,4 @@
-// Package kube speaks to the API server that a pod finds itself in, with nothing but the standard library.
+// Package kube is a client of the API server for use inside a pod, with only the standard library.
 package kube
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-// manager is who writes fields, for the API server.
+// manager is the field manager of applied objects.
 const manager = "dynamo-operator"
 
 // Kinds of patches.
@@ -26,13 +26,13 @@ const (
 	Strategic = "application/strategic-merge-patch+json"
 )
 
-// Client asks the API server as the pod's service account.
+// Client sends requests with the pod's service account.
 type Client struct {
 	base string
 	http *http.Client
 }
 
-// Refusal is what the API server says when it does not do what it was asked.
+// Refusal is an error response of the API server.
 type Refusal struct {
 	Code    int
 	Message string
@@ -40,13 +40,13 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Message }
 
-// Missing says whether something is not there.
+// Missing returns whether an error means that an object does not exist.
 func Missing(err error) bool {
 	var refusal *Refusal
 	return errors.As(err, &refusal) && refusal.Code == http.StatusNotFound
 }
 
-// InCluster finds the API server the way every pod can.
+// InCluster returns a client for the API server of the cluster in which the pod runs.
 func InCluster() (*Client, error) {
 	authority, err := os.ReadFile(account + "ca.crt")
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return c.ask(ctx, http.MethodGet, path, "", nil, into)
 }
 
-// Apply makes an object, or the fields that are named of one, be so.
+// Apply creates an object, or sets the given fields of an existing one.
 func (c *Client) Apply(ctx context.Context, path string, object any) error {
 	path += "?force=true&fieldManager=" + manager
 	return c.ask(ctx, http.MethodPatch, path, "application/apply-patch+yaml", object, nil)
@@ -75,7 +75,7 @@ func (c *Client) Patch(ctx context.Context, kind, path string, patch any) error 
 	return c.ask(ctx, http.MethodPatch, path+"?fieldManager="+manager, kind, patch, nil)
 }
 
-// Delete removes an object, if there is one.
+// Delete deletes an object, if it exists.
 func (c *Client) Delete(ctx context.Context, path string) error {
 	err := c.ask(ctx, http.MethodDelete, path+"?propagationPolicy=Background", "", nil, nil)
 	if Missing(err) {
@@ -103,7 +103,7 @@ func (c *Client) ask(ctx context.Context, method, path, kind string, body, into 
 	return json.NewDecoder(answer.Body).Decode(into)
 }
 
-// send gives an answer that is a good one.
+// send returns the body of a successful response.
 func (c *Client) send(ctx context.Context, method, path, kind string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Client) send(ctx context.Context, method, path, kind string, body []byt
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
 	}
-	// Read each time: it is renewed while the pod runs.
+	// Read each time: the token is renewed while the pod runs.
 	token, err := os.ReadFile(account + "token")
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Mirror holds what a path of the API server lists, as it is now.
+// Mirror holds the current objects of a path of the API server.
 type Mirror[T any] struct {
 	client  *Client
 	path    string
@@ -19,11 +19,11 @@ type Mirror[T any] struct {
 
 	lock  sync.Mutex
 	items map[string]T
-	// Nothing is known before the first list.
+	// False until the first list.
 	complete bool
 }
 
-// Follow keeps a mirror true until the context ends, and tells of every change. Rules narrow what is listed.
+// Follow keeps a mirror up to date until the context ends, and reports every change. Rules narrow the list.
 func Follow[T any](ctx context.Context, client *Client, path string, rules url.Values, changed func()) *Mirror[T] {
 	if rules == nil {
 		rules = url.Values{}
@@ -40,7 +40,7 @@ func Follow[T any](ctx context.Context, client *Client, path string, rules url.V
 	return mirror
 }
 
-// Items returns what there is, and whether that is known.
+// Items returns the objects, and whether they have been listed.
 func (m *Mirror[T]) Items() ([]T, bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -55,7 +55,7 @@ type identity struct {
 	Metadata struct{ Namespace, Name, ResourceVersion string }
 }
 
-// follow lists, and then watches from there on; it returns when the list must be made anew.
+// follow lists and then watches; it returns when the list must be repeated.
 func (m *Mirror[T]) follow(ctx context.Context) error {
 	var list struct {
 		Metadata struct{ ResourceVersion string }
@@ -87,7 +87,7 @@ func (m *Mirror[T]) follow(ctx context.Context) error {
 	return nil
 }
 
-// watch takes changes until the server ends it, and returns where to go on.
+// watch applies changes until the server ends the request, and returns the version to continue from.
 func (m *Mirror[T]) watch(ctx context.Context, version string) (string, error) {
 	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {version}}
 	for key, values := range m.query {

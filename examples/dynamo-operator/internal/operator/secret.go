@@ -1,4 +1,4 @@
-// Package operator is what the operator knows of itself, and what it keeps in the cluster for its own use.
+// Package operator holds the operator's own settings, and the Secrets that it keeps for itself.
 package operator
 
 import (
@@ -9,14 +9,14 @@ import (
 
 type object = map[string]any
 
-// Operator is where it runs.
+// Operator says where the operator runs.
 type Operator struct{ Namespace, Deployment string }
 
 func (o Operator) secret(name string) string {
 	return "/api/v1/namespaces/" + o.Namespace + "/secrets/" + name
 }
 
-// ReadSecret gives nothing if there is none.
+// ReadSecret returns nil if the Secret does not exist.
 func ReadSecret(ctx context.Context, client *kube.Client, o Operator, name string) (map[string][]byte, error) {
 	var secret struct{ Data map[string][]byte }
 	if err := client.Get(ctx, o.secret(name), &secret); err != nil && !kube.Missing(err) {
@@ -25,7 +25,7 @@ func ReadSecret(ctx context.Context, client *kube.Client, o Operator, name strin
 	return secret.Data, nil
 }
 
-// KeepSecret makes one that belongs to the operator's Deployment and goes with it.
+// KeepSecret creates a Secret that the operator's Deployment owns.
 func KeepSecret(ctx context.Context, client *kube.Client, o Operator, name, kind string, data object) error {
 	var owner struct{ Metadata struct{ Name, UID string } }
 	if err := client.Get(ctx, "/apis/apps/v1/namespaces/"+o.Namespace+"/deployments/"+o.Deployment, &owner); err != nil {

@@ -14,10 +14,10 @@ import (
 	"example.com/dynamo-operator/internal/kube"
 )
 
-// SSHKeyName is the Secret with which the pods of a role reach those on further nodes, as MPI does.
+// SSHKeyName is the Secret with the SSH key that pods of a role use to reach those on other nodes, as MPI does.
 const SSHKeyName = "graph-ssh-key"
 
-// KeepSSHKey makes the key once: pods that run already know it.
+// KeepSSHKey creates the key once: running pods already use it.
 func KeepSSHKey(ctx context.Context, client *kube.Client, o Operator) error {
 	known, err := ReadSecret(ctx, client, o, SSHKeyName)
 	if err != nil || len(known["ssh-privatekey"]) > 0 {
@@ -32,7 +32,7 @@ func KeepSSHKey(ctx context.Context, client *kube.Client, o Operator) error {
 	return KeepSecret(ctx, client, o, SSHKeyName, "kubernetes.io/ssh-auth", data)
 }
 
-// makeSSHKey gives what ssh reads as id_ecdsa, and the line that lets it in.
+// makeSSHKey returns a private key as in id_ecdsa, and its line for authorized_keys.
 func makeSSHKey() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -23,10 +23,10 @@ const secretName = "webhook-server-cert"
 
 type object = map[string]any
 
-// pems are what the API server trusts, and what the webhook shows.
+// pems are the authority that the API server trusts, and the webhook's own certificate and key.
 type pems struct{ authority, certificate, key []byte }
 
-// certificates are those of the Secret, or new ones, which are put there.
+// certificates returns those of the Secret, or new ones that it stores there.
 func certificates(ctx context.Context, client *kube.Client, place Place) (pems, error) {
 	for waits := false; ; waits = true {
 		secret, err := operator.ReadSecret(ctx, client, place.Operator, secretName)
@@ -59,7 +59,7 @@ func certificates(ctx context.Context, client *kube.Client, place Place) (pems, 
 	return made, operator.KeepSecret(ctx, client, place.Operator, secretName, "kubernetes.io/tls", data)
 }
 
-// usable says whether the API server would believe them for another month.
+// usable returns whether the certificates are valid for another month.
 func (p pems) usable(host string) bool {
 	pair, err := tls.X509KeyPair(p.certificate, p.key)
 	if err != nil {

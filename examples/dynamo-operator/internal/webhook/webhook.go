@@ -1,5 +1,5 @@
-// Package webhook completes graphs and tells the API server which make no sense, over certificates that it makes and
-// announces itself.
+// Package webhook defaults and validates graphs for the API server. It creates its own certificates and registers
+// itself.
 package webhook
 
 import (
@@ -18,27 +18,27 @@ import (
 	"example.com/dynamo-operator/internal/operator"
 )
 
-// Place is where the operator runs, and by which names the API server knows its webhook.
+// Place is where the operator runs, and the names by which the API server knows its webhook.
 type Place struct {
 	operator.Operator
 	Service, Configuration string
-	// Certificates are made here, or given.
+	// Certificates are created here, or given.
 	Certificates string
 }
 
 // host is the name by which the API server calls the webhook.
 func (p Place) host() string { return p.Service + "." + p.Namespace + ".svc" }
 
-// Webhook is announced once the API server knows its certificate, for each of what it is asked.
+// Webhook is ready once the API server knows its certificate in each of its configurations.
 type Webhook struct{ announced [2]atomic.Bool }
 
-// kinds of configurations. The API server lets graphs be completed first.
+// kinds of configurations. The API server calls mutating webhooks first.
 var kinds = [2]string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
 
-// Announced says whether the API server would ask here, and believe the answer.
+// Announced returns whether the API server has the webhook's current certificate.
 func (w *Webhook) Announced() bool { return w.announced[0].Load() && w.announced[1].Load() }
 
-// configuration is what the API server knows of webhooks.
+// configuration is a webhook configuration of the API server.
 type configuration struct {
 	Webhooks []struct {
 		Name         string
@@ -46,7 +46,7 @@ type configuration struct {
 	}
 }
 
-// Start serves, and keeps the authority in the configuration, whoever writes that anew.
+// Start serves, and keeps the authority in the configurations whenever somebody overwrites them.
 func Start(ctx context.Context, client *kube.Client, place Place) (*Webhook, error) {
 	pems, err := certificates(ctx, client, place)
 	if err != nil {
@@ -108,7 +108,7 @@ func announce(ctx context.Context, client *kube.Client, path string, known confi
 	return client.Patch(ctx, kube.Strategic, path, object{"webhooks": patches})
 }
 
-// answer gives the API server a decision about a graph: how to change it, or why not to take it.
+// answer returns an admission response for a graph: its patch, or why it is rejected.
 func answer(decide func(api.GraphSpec) ([]object, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
@@ -136,7 +136,7 @@ func answer(decide func(api.GraphSpec) ([]object, error)) http.HandlerFunc {
 	}
 }
 
-// complete writes down what nobody said and depends on the rest: with which key pods reach those on further nodes.
+// complete sets defaults that depend on other fields: the SSH key of roles with several nodes.
 func complete(spec api.GraphSpec) ([]object, error) {
 	if spec.SSHKeySecret != "" || !spec.HasFollowers() {
 		return nil, nil
@@ -144,7 +144,7 @@ func complete(spec api.GraphSpec) ([]object, error) {
 	return []object{{"op": "add", "path": "/spec/sshKeySecret", "value": operator.SSHKeyName}}, nil
 }
 
-// validate says what the schema cannot.
+// validate checks what the schema cannot express.
 func validate(spec api.GraphSpec) ([]object, error) {
 	if len(spec.Workloads()) == 0 {
 		return nil, errors.New("a graph without roles does nothing")

@@ -1,4 +1,4 @@
-// gpu-operator has every node validated as the cluster policies say. `gpu-operator validate RUNTIME` is the validator.
+// gpu-operator validates every node as the cluster policies demand. `gpu-operator validate RUNTIME` is the validator.
 package main
 
 import (

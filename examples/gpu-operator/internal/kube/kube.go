@@ -1,4 +1,4 @@
-// Package kube speaks to the API server of the pod that it runs in, with nothing but the standard library.
+// Package kube is a client of the API server for use inside a pod, with only the standard library.
 package kube
 
 import (
@@ -19,13 +19,13 @@ import (
 
 const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-// Client asks the API server as the pod's service account.
+// Client sends requests with the pod's service account.
 type Client struct {
 	base   string
 	client *http.Client
 }
 
-// InCluster finds the API server the way every pod can.
+// InCluster returns a client for the API server of the cluster in which the pod runs.
 func InCluster() (*Client, error) {
 	authority, err := os.ReadFile(account + "ca.crt")
 	if err != nil {
@@ -38,7 +38,7 @@ func InCluster() (*Client, error) {
 	return &Client{"https://" + host, &http.Client{Transport: transport}}, nil
 }
 
-// Refusal is an answer that is not a good one.
+// Refusal is an error response of the API server.
 type Refusal struct {
 	Code    int
 	Message string
@@ -46,13 +46,13 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Message }
 
-// Is tells whether an error is the API server's answer with this code.
+// Is returns whether an error is a response with this status code.
 func Is(err error, code int) bool {
 	var refusal *Refusal
 	return errors.As(err, &refusal) && refusal.Code == code
 }
 
-// Do sends an object, if there is one, and reads the answer, if it is wanted. A PATCH is a merge patch.
+// Do sends an object, if there is one, and decodes the response if a target is given. A PATCH is a merge patch.
 func (c *Client) Do(ctx context.Context, method, path string, send, receive any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -67,13 +67,13 @@ func (c *Client) Do(ctx context.Context, method, path string, send, receive any)
 	return json.NewDecoder(body).Decode(receive)
 }
 
-// Event is a change that a watch tells of.
+// Event is a change in a watch.
 type Event struct {
 	Type   string
 	Object json.RawMessage
 }
 
-// Watch calls for each change after a version, until the API server ends it.
+// Watch calls back for every change after a version, until the API server ends the request.
 func (c *Client) Watch(ctx context.Context, path, version string, each func(Event)) error {
 	body, err := c.open(ctx, http.MethodGet, path+"?watch=true&timeoutSeconds=300&resourceVersion="+version, nil)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *Client) open(ctx context.Context, method, path string, send any) (io.Re
 	if err != nil {
 		return nil, err
 	}
-	// Read each time: it is renewed while the pod runs.
+	// Read each time: the token is renewed while the pod runs.
 	token, err := os.ReadFile(account + "token")
 	if err != nil {
 		return nil, err

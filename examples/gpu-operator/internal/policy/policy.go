@@ -14,17 +14,17 @@ import (
 
 const (
 	policies = "/apis/gpu.example.com/v1/clusterpolicies"
-	// Keeps a policy until its validator is gone.
+	// Keeps a policy in the cluster until its validator is deleted.
 	finalizer = "gpu.example.com/validator"
 )
 
-// Policy is what an administrator asks for.
+// Policy is a ClusterPolicy object.
 type Policy struct {
 	Metadata struct {
 		Name            string `json:"name"`
 		UID             string `json:"uid"`
 		ResourceVersion string `json:"resourceVersion"`
-		// Set when it is to go.
+		// Set when it is being deleted.
 		DeletionTimestamp string   `json:"deletionTimestamp"`
 		Finalizers        []string `json:"finalizers"`
 	} `json:"metadata"`
@@ -41,21 +41,21 @@ type Policy struct {
 	Status Status `json:"status"`
 }
 
-// Status is what became of it.
+// Status is the status of a policy.
 type Status struct {
 	State     string `json:"state"`
 	Validator string `json:"validator"`
 }
 
-// Operator follows the policies of the cluster.
+// Operator reconciles the policies of the cluster.
 type Operator struct {
 	Client    *kube.Client
 	Namespace string
 }
 
-// Run never ends.
+// Run never returns.
 func (o *Operator) Run(ctx context.Context) {
-	// All policies, each time that one of them changed.
+	// All policies, after every change of one.
 	changes := make(chan map[string]Policy)
 	go o.follow(ctx, changes)
 	known := map[string]Policy{}
@@ -73,7 +73,7 @@ func (o *Operator) Run(ctx context.Context) {
 	}
 }
 
-// follow lists, watches, and begins anew when the watch ends.
+// follow lists and watches, and starts over when the watch ends.
 func (o *Operator) follow(ctx context.Context, changes chan<- map[string]Policy) {
 	for ; ; time.Sleep(time.Second) {
 		var list struct {
@@ -126,7 +126,7 @@ func (o *Operator) reconcile(ctx context.Context, policy Policy) error {
 		})
 	}
 	if !slices.Contains(policy.Metadata.Finalizers, finalizer) {
-		// The policy changes by that, and is looked at again.
+		// This changes the policy, which starts another reconciliation.
 		return o.finalizers(ctx, policy, func(all []string) []string { return append(slices.Clone(all), finalizer) })
 	}
 	state, err := o.validate(ctx, policy)
@@ -144,7 +144,7 @@ func (o *Operator) finalizers(ctx context.Context, policy Policy, change func([]
 	return o.patch(ctx, policy, "", object{"metadata": object{"finalizers": change(policy.Metadata.Finalizers)}})
 }
 
-// patch is content if the policy is gone already.
+// patch ignores a policy that no longer exists.
 func (o *Operator) patch(ctx context.Context, policy Policy, part string, patch object) error {
 	err := o.Client.Do(ctx, http.MethodPatch, policies+"/"+policy.Metadata.Name+part, patch, nil)
 	if kube.Is(err, http.StatusNotFound) {

@@ -8,7 +8,7 @@ import (
 
 const verdict = "The node is fit for GPUs"
 
-// Validate is what a validator does: it looks at its node, and tells what it found as long as it is asked.
+// Validate runs the validator: it checks its node, and serves the result.
 func Validate(runtime string) error {
 	found := fmt.Sprintf("%s, with %s.\n", verdict, runtime)
 	log.Print(found)

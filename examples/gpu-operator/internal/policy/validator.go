@@ -20,7 +20,7 @@ type pod struct {
 	}
 }
 
-// validate sees to it that the validator is the one that the policy asks for, and says how it is.
+// validate creates or replaces the validator as the policy demands, and returns its status.
 func (o *Operator) validate(ctx context.Context, policy Policy) (string, error) {
 	pods, name := o.pods(), policy.validator()
 	wanted := policy.image() + " " + policy.Spec.Operator.DefaultRuntime
@@ -46,7 +46,7 @@ func (o *Operator) validate(ctx context.Context, policy Policy) (string, error) 
 	return "notReady", nil
 }
 
-// remove deletes the validator, and says whether it is gone.
+// remove deletes the validator, and returns whether it is gone.
 func (o *Operator) remove(ctx context.Context, policy Policy) (bool, error) {
 	err := o.Client.Do(ctx, http.MethodDelete, o.pods()+"/"+policy.validator(), nil, nil)
 	if kube.Is(err, http.StatusNotFound) {
@@ -63,7 +63,7 @@ func (p *Policy) validator() string {
 	return p.Metadata.Name + "-validator"
 }
 
-// pod is the validator. Its policy owns it, so everybody sees whose it is.
+// pod returns the validator's pod, which its policy owns.
 func (o *Operator) pod(policy Policy, name, wanted string) object {
 	secrets := []object{}
 	for _, secret := range policy.Spec.Validator.ImagePullSecrets {

@@ -1,4 +1,4 @@
-// kpulse looks at a namespace and tells a webhook what goes wrong there, and when it is over.
+// kpulse watches a namespace and sends problems and recoveries to a webhook.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		}
 	})
-	// Whether somebody replaced the placeholder of the Secret, without telling what by.
+	// Reports whether the placeholder in the Secret was replaced, without revealing the value.
 	http.HandleFunc("/credentials", func(w http.ResponseWriter, _ *http.Request) {
 		token, _ := os.ReadFile("/etc/kpulse/TOKEN")
 		fmt.Fprintln(w, len(token) > 0 && string(token) != "placeholder")

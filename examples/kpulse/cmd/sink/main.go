@@ -1,4 +1,4 @@
-// sink is the channel that kpulse would send to: it prints what it is sent, and shows it to who looks.
+// sink stands in for the channel that kpulse sends to: it prints and serves the messages that it receives.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// remembered is how many messages it shows.
+// remembered is how many messages it serves.
 const remembered = 100
 
 type sink struct {

@@ -1,4 +1,4 @@
-// Package alerts remembers what is wrong, and says what is new and what is over.
+// Package alerts remembers current problems, to report which are new and which are over.
 package alerts
 
 import (
@@ -7,12 +7,12 @@ import (
 	"example.com/kpulse/internal/cluster"
 )
 
-// Book is what was told so far.
+// Book holds the problems that were reported.
 type Book struct {
 	open map[string]cluster.Trouble
 }
 
-// Compare takes what is wrong now, and gives the messages to send.
+// Compare takes the current problems, and returns the messages to send.
 func (b *Book) Compare(now []cluster.Trouble) []string {
 	var messages []string
 	current := map[string]cluster.Trouble{}

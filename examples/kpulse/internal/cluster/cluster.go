@@ -1,4 +1,4 @@
-// Package cluster reads pods and jobs from the API server that a pod finds itself in, with nothing but the standard library.
+// Package cluster reads pods and jobs from the API server inside a pod, with only the standard library.
 package cluster
 
 import (
@@ -16,13 +16,13 @@ import (
 
 const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-// Client asks the API server as the pod's service account.
+// Client sends requests with the pod's service account.
 type Client struct {
 	base   string
 	client *http.Client
 }
 
-// InCluster finds the API server the way every pod can.
+// InCluster returns a client for the API server of the cluster in which the pod runs.
 func InCluster() (*Client, error) {
 	authority, err := os.ReadFile(account + "ca.crt")
 	if err != nil {
@@ -35,7 +35,7 @@ func InCluster() (*Client, error) {
 	return &Client{"https://" + host, &http.Client{Transport: transport, Timeout: 10 * time.Second}}, nil
 }
 
-// Trouble is something that a person wants to hear of.
+// Trouble is a problem to report.
 type Trouble struct {
 	Object string `json:"object"`
 	Reason string `json:"reason"`
@@ -71,7 +71,7 @@ type jobs struct {
 	}
 }
 
-// Troubles lists what is wrong in the namespace right now.
+// Troubles lists the current problems in the namespace.
 func (c *Client) Troubles(ctx context.Context, namespace string) ([]Trouble, error) {
 	var found []Trouble
 	var pods pods
@@ -122,7 +122,7 @@ func (c *Client) get(ctx context.Context, path string, into any) error {
 	if err != nil {
 		return err
 	}
-	// Read each time: it is renewed while the pod runs.
+	// Read each time: the token is renewed while the pod runs.
 	token, err := os.ReadFile(account + "token")
 	if err != nil {
 		return err

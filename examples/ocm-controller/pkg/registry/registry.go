@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Serve answers until it cannot.
+// Serve handles requests until it fails.
 func Serve(address string) error {
 	var lock sync.Mutex
 	snapshots := map[string][]byte{}
