@@ -30,6 +30,28 @@ pub(crate) enum Error {
     /// The files of a live update could not be changed.
     #[error("cannot change files in the container {container} of the pod {pod}")]
     NotWritten { pod: String, container: String, fault: WriteFault, output: String },
+    #[error("cannot enter the container {container} of the pod {pod}")]
+    NotEntered { pod: String, container: String, code: u16 },
+    /// The connection of a live update broke.
+    #[error("lost the live update channel to the container {container} of the pod {pod}")]
+    ChannelLost { pod: String, container: String, cause: String },
+    #[error("live update needs `{program}`, which the container {container} of the pod {pod} does not have")]
+    NoProgram { pod: String, container: String, program: String },
+    /// Only who started a process can restart it.
+    #[error(
+        "the process of the container {container} of the pod {pod} cannot be started anew: lilt's agent did not start it"
+    )]
+    NotOwnProcess { pod: String, container: String },
+    #[error("cannot start the process of the container {container} of the pod {pod} anew")]
+    NotRestarted { pod: String, container: String, cause: String },
+    /// Nothing listens on the port of a pod.
+    #[error("nobody listens on port {port} in the pod {pod}")]
+    PortRefused { pod: String, port: u16, answer: String },
+    #[error("the forward to port {port} of the pod {pod} broke")]
+    ForwardBroken { pod: String, port: u16, answer: String },
+    /// A connection was closed because its client did not read.
+    #[error("a connection to port {port} of the pod {pod} was given up")]
+    ConnectionGivenUp { pod: String, port: u16 },
 }
 
 /// What is in the way of a connection.
@@ -90,11 +112,19 @@ impl Error {
             Self::Unreachable { .. } | Self::Silent { .. } | Self::NotReady { .. } => {
                 Unreachable::Cluster.into()
             }
-            Self::Refused { .. } => FailureKind::Environment,
+            Self::Refused { .. }
+            | Self::NotEntered { .. }
+            | Self::ChannelLost { .. }
+            | Self::PortRefused { .. }
+            | Self::ForwardBroken { .. }
+            | Self::ConnectionGivenUp { .. } => FailureKind::Environment,
             Self::NotWritten { fault: WriteFault::PermissionDenied | WriteFault::ReadOnly, .. } => {
                 FailureKind::NotWritable
             }
-            Self::NotWritten { .. } => FailureKind::User,
+            Self::NotWritten { .. }
+            | Self::NoProgram { .. }
+            | Self::NotOwnProcess { .. }
+            | Self::NotRestarted { .. } => FailureKind::User,
         }
     }
 
@@ -112,7 +142,24 @@ impl Error {
             }
             Self::LoginFailed(login) => return Some(login.hint.clone()),
             Self::NotWritten { fault, .. } => fault.hint()?,
-            Self::Refused { .. } => return None,
+            Self::NoProgram { program, .. } => {
+                return Some(format!(
+                    "add `{program}` to the image: the pod is without lilt's agent, which is not added where a command or an \
+                     operator makes the pod, or where the Tiltfile forbids it"
+                ));
+            }
+            Self::Refused { .. }
+            | Self::ChannelLost { .. }
+            | Self::NotRestarted { .. }
+            | Self::ForwardBroken { .. } => return None,
+            Self::NotEntered { .. } => "is the container running?",
+            Self::NotOwnProcess { .. } => {
+                "it starts none where a command or an operator makes the pod, or where the Tiltfile forbids it"
+            }
+            Self::PortRefused { .. } => {
+                "is the server still starting, or does it listen on another port or on another address than localhost?"
+            }
+            Self::ConnectionGivenUp { .. } => "does it need so many connections at once?",
             Self::LoginRejected { .. } | Self::Unreachable { obstacle: Obstacle::Credentials, .. } => LOGIN,
             Self::Unreachable { obstacle: Obstacle::Certificate, .. } => {
                 "the certificates of kubeconfig and cluster do not fit: fetch the kubeconfig of this cluster again"
@@ -127,16 +174,29 @@ impl Error {
     }
 
     /// What the other side said.
-    fn detail(&self) -> Option<&str> {
-        match self {
+    fn detail(&self) -> Option<String> {
+        let detail = match self {
             Self::Forbidden { answer, .. }
             | Self::LoginRejected { answer, .. }
             | Self::NotReady { answer, .. }
-            | Self::Refused { answer, .. } => Some(answer),
-            Self::LoginFailed(login) => Some(login.said.as_str()).filter(|said| !said.is_empty()),
-            Self::NotWritten { output, .. } => Some(output),
-            Self::Unreachable { .. } | Self::Silent { .. } => None,
-        }
+            | Self::Refused { answer, .. }
+            | Self::NotWritten { output: answer, .. }
+            | Self::NotRestarted { cause: answer, .. } => answer,
+            Self::PortRefused { answer, .. } | Self::ForwardBroken { answer, .. } => answer.trim(),
+            Self::LoginFailed(login) if login.said.is_empty() => return None,
+            Self::LoginFailed(login) => &login.said,
+            Self::NotEntered { code, .. } => return Some(format!("the API server answered {code}")),
+            Self::ChannelLost { cause, .. } if cause.is_empty() => "the connection closed",
+            Self::ChannelLost { cause, .. } => cause,
+            Self::ConnectionGivenUp { .. } => {
+                "its client did not read, and others that share its way through the API server waited for that"
+            }
+            Self::Unreachable { .. }
+            | Self::Silent { .. }
+            | Self::NoProgram { .. }
+            | Self::NotOwnProcess { .. } => return None,
+        };
+        Some(detail.to_owned())
     }
 }
 

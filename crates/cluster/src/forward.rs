@@ -15,6 +15,7 @@ use lilt_model::cluster::PodRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connect::Cluster;
+use crate::error::Error;
 
 mod frames;
 mod hearing;
@@ -159,26 +160,19 @@ struct Refused {
 impl Refused {
     /// The error that carries the failure, and whether it is the port that refuses, not the pod.
     fn error(&self, message: &str) -> (io::Error, bool) {
-        let PodRef { name, .. } = &self.pod;
+        let (pod, port, answer) = (self.pod.name.clone(), self.port, message.to_owned());
         let is_refusal = message.contains("refused");
-        let failure = if is_refusal {
-            Failure::environment(format!("nobody listens on port {} in the pod {name}", self.port))
-                .detail(message.trim().to_owned())
-                .hint("is the server still starting, or does it listen on another port or on another address than localhost?")
-        } else {
-            Failure::environment(format!("the forward to port {} of the pod {name} broke", self.port))
-                .detail(message.trim().to_owned())
+        let error = match is_refusal {
+            true => Error::PortRefused { pod, port, answer },
+            false => Error::ForwardBroken { pod, port, answer },
         };
-        (io::Error::new(io::ErrorKind::ConnectionRefused, failure), is_refusal)
+        (io::Error::new(io::ErrorKind::ConnectionRefused, Failure::from(error)), is_refusal)
     }
 
     /// It was given up for the sake of others.
     fn unread(&self) -> io::Error {
-        let words = format!("a connection to port {} of the pod {} was given up", self.port, self.pod.name);
-        let failure = Failure::environment(words)
-            .detail("its client did not read, and others that share its way through the API server waited for that")
-            .hint("does it need so many connections at once?");
-        io::Error::new(io::ErrorKind::ConnectionAborted, failure)
+        let error = Error::ConnectionGivenUp { pod: self.pod.name.clone(), port: self.port };
+        io::Error::new(io::ErrorKind::ConnectionAborted, Failure::from(error))
     }
 }
 

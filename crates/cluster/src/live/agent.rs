@@ -181,14 +181,7 @@ impl AgentChannel {
         self.begin()?;
         self.say(&Request::Restart).await?;
         let outcome = self.outcome().await?;
-        outcome.map_err(|(what, cause)| {
-            let place = &self.exec.place;
-            Failure::user(format!(
-                "cannot start the process of the container {} of the pod {} anew",
-                place.container, place.pod
-            ))
-            .detail(format!("{what}: {cause}"))
-        })
+        outcome.map_err(|(what, cause)| self.exec.place.not_restarted(format!("{what}: {cause}")))
     }
 
     fn begin(&mut self) -> Result<(), Failure> {

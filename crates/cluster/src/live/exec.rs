@@ -77,26 +77,33 @@ impl Exec {
 }
 
 impl Place {
-    pub(super) fn broken(&self, cause: &str) -> Failure {
-        Failure::environment(format!(
-            "lost the live update channel to the container {} of the pod {}",
-            self.container, self.pod
-        ))
-        .detail(if cause.is_empty() { "the connection closed" } else { cause }.to_owned())
+    fn names(&self) -> (String, String) {
+        (self.pod.clone(), self.container.clone())
     }
 
-    /// Only who started a process can start it anew.
+    pub(super) fn broken(&self, cause: &str) -> Failure {
+        let (pod, container) = self.names();
+        Error::ChannelLost { pod, container, cause: cause.to_owned() }.into()
+    }
+
     pub(super) fn cannot_restart(&self) -> Failure {
-        Failure::user(format!(
-            "the process of the container {} of the pod {} cannot be started anew: lilt's agent did not start it",
-            self.container, self.pod
-        ))
-        .hint("it starts none where a command or an operator makes the pod, or where the Tiltfile forbids it")
+        let (pod, container) = self.names();
+        Error::NotOwnProcess { pod, container }.into()
+    }
+
+    pub(super) fn not_restarted(&self, cause: String) -> Failure {
+        let (pod, container) = self.names();
+        Error::NotRestarted { pod, container, cause }.into()
+    }
+
+    pub(super) fn lacks(&self, program: &str) -> Failure {
+        let (pod, container) = self.names();
+        Error::NoProgram { pod, container, program: program.to_owned() }.into()
     }
 
     /// Files could not be changed. `output` is what the other side printed.
     pub(super) fn not_written(&self, output: &str) -> Failure {
-        let (pod, container) = (self.pod.clone(), self.container.clone());
+        let (pod, container) = self.names();
         let fault = WriteFault::of_output(output);
         Error::NotWritten { pod, container, fault, output: output.to_owned() }.into()
     }
@@ -138,9 +145,7 @@ fn not_opened(cluster: &Cluster, pod: &PodRef, container: &str, error: &kube::Er
         Some(404) => Failure::environment(format!("cannot update: the pod {} is gone", pod.name)),
         Some(403) => cluster.forbidden(&format!("to run commands in pod {} (pods/exec)", pod.name), error),
         Some(code) => {
-            Failure::environment(format!("cannot enter the container {container} of the pod {}", pod.name))
-                .detail(format!("the API server answered {code}"))
-                .hint("is the container running?")
+            Error::NotEntered { pod: pod.name.clone(), container: container.to_owned(), code }.into()
         }
         None => cluster.failure(&format!("entering pod {}", pod.name), error),
     }

@@ -92,7 +92,7 @@ impl ShellChannel {
     pub(super) async fn update(&mut self, changes: &Changes) -> Result<(), Failure> {
         let archive = changes.archive(&mut self.sent_times)?;
         if archive.is_some() && !self.hello.has_tar {
-            return Err(self.lacks("tar"));
+            return Err(self.exec.place.lacks("tar"));
         }
         let first = self.unpack(archive.as_ref(), changes.removals()).await?;
         match first {
@@ -221,21 +221,9 @@ impl ShellChannel {
     async fn ended(&mut self) -> Failure {
         let message = self.exec.last_words().await.to_owned();
         if says_no_shell(&message) {
-            return self.lacks("sh");
+            return self.exec.place.lacks("sh");
         }
         self.exec.place.broken(&message)
-    }
-
-    fn lacks(&self, program: &str) -> Failure {
-        let place = &self.exec.place;
-        Failure::user(format!(
-            "live update needs `{program}`, which the container {} of the pod {} does not have",
-            place.container, place.pod
-        ))
-        .hint(format!(
-            "add `{program}` to the image: the pod is without lilt's agent, which is not added where a command or an \
-             operator makes the pod, or where the Tiltfile forbids it"
-        ))
     }
 
     pub(super) fn cannot_restart(&self) -> Failure {
