@@ -121,9 +121,9 @@ function ErrorLabel() {
   );
 }
 
-export async function copyLines(query: string, floor: number): Promise<void> {
+export async function copyLines(query: string, clearedBefore: number): Promise<void> {
   try {
-    const text = await fetchLogText(query, floor, MAX_COPIED_LINES);
+    const text = await fetchLogText(query, clearedBefore, MAX_COPIED_LINES);
     const lines = text === "" ? 0 : text.trimEnd().split("\n").length;
     if (!(await copyText(text))) throw new Error("this browser does not let the page copy");
     showToast(
@@ -134,8 +134,8 @@ export async function copyLines(query: string, floor: number): Promise<void> {
   }
 }
 
-export function downloadLines(query: string, floor: number, name: string): void {
-  downloadFile(logDownloadUrl(query, floor, name));
+export function downloadLines(query: string, clearedBefore: number, name: string): void {
+  downloadFile(logDownloadUrl(query, clearedBefore, name));
 }
 
 /** Says why nothing is found or highlighted. */

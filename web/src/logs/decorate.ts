@@ -23,10 +23,10 @@ export function findLinks(text: string): Range[] {
   if (text.length > MAX_LINK_SEARCH || !text.includes("://")) return [];
   const links: Range[] = [];
   for (const match of text.matchAll(urlPattern)) {
-    let address = match[0].replace(/[.,;:!?]+$/, "");
+    let url = match[0].replace(/[.,;:!?]+$/, "");
     // A closing bracket belongs to the sentence if it was opened before the URL.
-    while (/[)\]]$/.test(address) && !isBalanced(address)) address = address.slice(0, -1);
-    if (URL.canParse(address)) links.push({ from: match.index, to: match.index + address.length });
+    while (/[)\]]$/.test(url) && !isBalanced(url)) url = url.slice(0, -1);
+    if (URL.canParse(url)) links.push({ from: match.index, to: match.index + url.length });
   }
   return links;
 }
@@ -44,16 +44,16 @@ export function findMatches(text: string, highlight: RegExp | undefined): Range[
     .map(({ 0: match, index }) => ({ from: index, to: index + match.length }));
 }
 
-export function decorate(pieces: readonly StyledText[], marker: RegExp | undefined): DecoratedText[] {
+export function decorate(pieces: readonly StyledText[], highlight: RegExp | undefined): DecoratedText[] {
   const text = pieces.map((piece) => piece.text).join("");
-  const matches = findMatches(text, marker);
+  const matches = findMatches(text, highlight);
   const links = findLinks(text);
   if (matches.length === 0 && links.length === 0) {
     return pieces.map((piece) => ({ ...piece, isMatch: false, href: undefined }));
   }
   const cuts = [...new Set([...matches, ...links].flatMap(({ from, to }) => [from, to]))];
-  cuts.sort((a, other) => a - other);
-  const inside = (ranges: readonly Range[], at: number) =>
+  cuts.sort((a, b) => a - b);
+  const rangeAt = (ranges: readonly Range[], at: number) =>
     ranges.find(({ from, to }) => from <= at && at < to);
   const decorated: DecoratedText[] = [];
   let position = 0;
@@ -63,11 +63,11 @@ export function decorate(pieces: readonly StyledText[], marker: RegExp | undefin
     while (from < end) {
       const next = cuts.find((cut) => cut > from) ?? end;
       const until = Math.min(end, next);
-      const target = inside(links, from);
+      const target = rangeAt(links, from);
       decorated.push({
         text: piece.text.slice(from - position, until - position),
         style: piece.style,
-        isMatch: inside(matches, from) !== undefined,
+        isMatch: rangeAt(matches, from) !== undefined,
         href: target && text.slice(target.from, target.to),
       });
       from = until;

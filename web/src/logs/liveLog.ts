@@ -90,17 +90,19 @@ export class LiveLog implements LogSource, LineCounter {
 }
 
 /** Returns query parameters that leave out cleared lines. */
-function withClearedBefore(query: string, floor: number): string {
-  return `${floor > 0 ? `&from=${floor}` : ""}${query && `&${query}`}`;
+function withClearedBefore(query: string, clearedBefore: number): string {
+  return `${clearedBefore > 0 ? `&from=${clearedBefore}` : ""}${query && `&${query}`}`;
 }
 
 /** Returns the URL that downloads the log as a text file. */
-export function logDownloadUrl(query: string, floor: number, name: string): string {
-  return `/api/logs?format=text&download=${encodeURIComponent(name)}${withClearedBefore(query, floor)}`;
+export function logDownloadUrl(query: string, clearedBefore: number, name: string): string {
+  return `/api/logs?format=text&download=${encodeURIComponent(name)}${withClearedBefore(query, clearedBefore)}`;
 }
 
 /** Returns the last `lines` matching lines as text. */
-export async function fetchLogText(query: string, floor: number, lines: number): Promise<string> {
-  const response = await fetchOk(`/api/logs?format=text&tail=${lines}${withClearedBefore(query, floor)}`);
+export async function fetchLogText(query: string, clearedBefore: number, lines: number): Promise<string> {
+  const response = await fetchOk(
+    `/api/logs?format=text&tail=${lines}${withClearedBefore(query, clearedBefore)}`,
+  );
   return response.text();
 }

@@ -261,9 +261,9 @@ export class LogWindow {
       page.lines.filter((line) => line.seq >= this.clearedBefore),
     );
     const first = this.rows[0];
-    const whole = first && joinContinuation(rows.at(-1), first);
-    if (whole) rows[rows.length - 1] = whole;
-    this.rows = rows.concat(whole ? this.rows.slice(1) : this.rows);
+    const joinedLine = first && joinContinuation(rows.at(-1), first);
+    if (joinedLine) rows[rows.length - 1] = joinedLine;
+    this.rows = rows.concat(joinedLine ? this.rows.slice(1) : this.rows);
     this.#from = page.next ?? page.begin;
     this.isAtStart = page.next === undefined || page.next <= this.clearedBefore;
     this.#trimBack();

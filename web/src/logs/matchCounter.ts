@@ -23,7 +23,7 @@ export class MatchCounter {
   #abort = new AbortController();
   #positionAbort = new AbortController();
   #query = "";
-  #floor = 0;
+  #from = 0;
   #countedTo = 0;
   #counting = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -31,10 +31,10 @@ export class MatchCounter {
   constructor(private readonly counter: LineCounter) {}
 
   /** Starts to count the lines that match a query, from a line number on. */
-  start(query: string, floor: number): void {
+  start(query: string, from: number): void {
     this.stop();
     this.#abort = new AbortController();
-    [this.#query, this.#floor, this.#countedTo] = [query, floor, floor];
+    [this.#query, this.#from, this.#countedTo] = [query, from, from];
     void this.#count();
   }
 
@@ -68,7 +68,7 @@ export class MatchCounter {
     }
     const abort = AbortSignal.any([this.#positionAbort.signal, this.#abort.signal]);
     try {
-      const { count } = await this.#countAll(this.#floor, seq + 1, abort);
+      const { count } = await this.#countAll(this.#from, seq + 1, abort);
       if (!abort.aborted) this.position.value = count;
     } catch {
       // The position is unknown without a connection; the log shows the error.
