@@ -1,10 +1,10 @@
 //! Any request to the object API, and what an object that it takes does to a session.
 #![no_main]
 
+use libfuzzer_sys::fuzz_target;
+use lilt_api::{Object, ObjectKey};
 use lilt_engine::{Event, Mode, Options, State, apply, plan, project_object, schedule};
 use lilt_model::Timestamp;
-use lilt_model::api::{Object, ObjectKey};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((_, object)) = lilt_server::fuzzing::api(bytes) else { return };

@@ -1,7 +1,7 @@
 //! How an object is, by its own words.
 
 use lilt_model::Failure;
-use lilt_model::api::Condition;
+use lilt_model::cluster::ObjectCondition;
 use lilt_model::kubernetes::ObjectRef;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::connect::Cluster;
 /// An object as it is now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectState {
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<ObjectCondition>,
     /// It was deleted, and something keeps it.
     pub going: bool,
 }
@@ -54,11 +54,11 @@ impl Cluster {
 }
 
 /// What Kubernetes' conventions put there. Others keep something else under that name: it is passed over.
-fn conditions(object: &Value) -> Vec<Condition> {
+fn conditions(object: &Value) -> Vec<ObjectCondition> {
     let list = object.pointer("/status/conditions").and_then(Value::as_array);
     let list = list.into_iter().flatten();
     list.filter_map(|it| serde_json::from_value(it.clone()).ok())
-        .filter(|it: &Condition| !it.kind.is_empty())
+        .filter(|it: &ObjectCondition| !it.kind.is_empty())
         .collect()
 }
 

@@ -5,13 +5,13 @@ mod kept;
 
 use std::sync::Arc;
 
+use lilt_api::kinds::kinds;
+use lilt_api::{Object, ObjectKey, ObjectMeta, UIResource, UISession};
 use lilt_engine::{
     Event, State, project_object, project_owner, project_resource_objects, project_session_objects,
     project_targets,
 };
 use lilt_model::ResourceName;
-use lilt_model::api::kinds::kinds;
-use lilt_model::api::{Object, ObjectKey, ObjectMeta, UIResource, UISession};
 use lilt_store::{Action, ApiReader, ApiWriter, Draft, Key, Refusal, Snapshot, WriteRequest};
 use serde::Serialize;
 use serde_json::Value;

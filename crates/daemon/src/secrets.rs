@@ -1,8 +1,8 @@
 //! Keeps the values of Secrets out of what readers see besides logs: what failed, why, and what the cluster says.
 
+use lilt_api::{ObjectMeta, UIResource, UISession, annotation};
 use lilt_engine::{Event, ForwardState, ServeExit, SyncFault};
 use lilt_model::Failure;
-use lilt_model::api::{ObjectMeta, UIResource, UISession, annotation};
 use lilt_model::cluster::{ContainerState, Pod};
 use lilt_model::image::BuildRecord;
 use lilt_model::secret::{Redactor, redact_values};
@@ -128,8 +128,8 @@ pub(crate) fn keep_out_of_session(redactor: &Redactor, session: &mut UISession) 
 
 #[cfg(test)]
 mod tests {
+    use lilt_api::{ObjectMeta, UIBuildTerminated, UIResourceStatus};
     use lilt_model::Timestamp;
-    use lilt_model::api::{BuildTerminated, ObjectMeta, UIResourceStatus};
     use lilt_model::secret::Secret;
     use lilt_model::timeline::{Outcome, Stage, StageKind};
 
@@ -228,17 +228,17 @@ mod tests {
     #[test]
     fn words_of_an_object_have_no_secrets() {
         let redactor = redactor();
-        let ended = BuildTerminated {
+        let ended = UIBuildTerminated {
             error: "login with hunter2 failed".into(),
             warnings: vec!["hunter2 is weak".into()],
-            ..BuildTerminated::default()
+            ..UIBuildTerminated::default()
         };
         let mut metadata = ObjectMeta::default();
         metadata.annotations.insert("lilt.dev/hold".into(), "waits for hunter2".into());
         // A resource with this name.
         metadata.annotations.insert(annotation::RESOURCE_DEPS.into(), "[\"hunter2\"]".into());
         let status = UIResourceStatus { build_history: vec![ended], ..UIResourceStatus::default() };
-        let mut resource = UIResource { api_version: String::new(), kind: String::new(), metadata, status };
+        let mut resource = UIResource::new(metadata, status);
         keep_out_of_object(&redactor, &mut resource);
         let hidden = "[redacted secret db:pw]";
         assert_eq!(resource.status.build_history[0].error, format!("login with {hidden} failed"));

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use lilt_api::ObjectKey;
 use lilt_engine::{Plan, Task, TaskId};
-use lilt_model::api::ObjectKey;
 use lilt_model::{Failure, ResourceName};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};

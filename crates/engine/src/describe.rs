@@ -1,6 +1,6 @@
 //! How far a resource is, in a few words: for those that wait for it and for what `ci` says at its end.
 
-use lilt_model::api::RuntimeStatus;
+use lilt_api::RuntimeStatus;
 
 use crate::runtime::runtime;
 use crate::state::{ResourceState, State};

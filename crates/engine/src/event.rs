@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lilt_model::api::{Notes, Object, ObjectKey};
+use lilt_api::{Notes, Object, ObjectKey};
 use lilt_model::cluster::{ClusterAddress, ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::BuildRecord;

@@ -26,7 +26,7 @@ mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lilt_model::api::{Notes, Object, ObjectKey};
+use lilt_api::{Notes, Object, ObjectKey};
 use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

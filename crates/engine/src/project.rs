@@ -6,11 +6,11 @@ mod unreachable;
 
 use std::borrow::Cow;
 
-use lilt_model::api::{
-    API_VERSION, BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, FeatureFlag,
-    KubernetesInfo, LocalInfo, ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource,
-    UIResourceStatus, UISession, UISessionStatus, UpdateStatus, VersionSettings, Waiting, WaitingOn,
-    annotation,
+use lilt_api::{
+    ConfigMapDisableSource, DisableResourceStatus, DisableSource, ObjectMeta, RuntimeStatus, TiltBuild,
+    UIBuildRunning, UIBuildTerminated, UIFeatureFlag, UIResource, UIResourceCondition, UIResourceKubernetes,
+    UIResourceLink, UIResourceLocal, UIResourceStateWaiting, UIResourceStateWaitingOnRef, UIResourceStatus,
+    UIResourceTargetSpec, UISession, UISessionStatus, UpdateStatus, VersionSettings, annotation,
 };
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, TriggerMode};
@@ -51,10 +51,10 @@ fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
         last_deploy_time: resource.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
         trigger_mode: trigger_mode(resource.trigger_mode, resource.spec.auto_init),
         build_history: history(name, resource.history.iter().rev()),
-        current_build: resource
-            .update
-            .as_ref()
-            .map(|update| BuildRunning { start_time: Some(update.started), span_id: span(name, update.id) }),
+        current_build: resource.update.as_ref().map(|update| UIBuildRunning {
+            start_time: Some(update.started),
+            span_id: span(name, update.id),
+        }),
         pending_build_since: resource.pending_since,
         has_pending_changes: resource.has_new_changes()
             || resource.reconfigured.is_some()
@@ -62,6 +62,7 @@ fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
         endpoint_links: endpoints(resource),
         k8s_resource_info: kubernetes_info(state, resource),
         local_resource_info: local_info(resource),
+        compose_resource_info: None,
         runtime_status: runtime.status,
         update_status: update_status(resource),
         specs: specs(resource),
@@ -77,16 +78,7 @@ fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
             resource.conditions.map(|known| known.map(|(_, since)| since)),
         ),
     };
-    Some(UIResource { metadata: metadata(state, resource, &runtime), ..object(status) })
-}
-
-fn object(status: UIResourceStatus) -> UIResource {
-    UIResource {
-        api_version: API_VERSION.into(),
-        kind: "UIResource".into(),
-        metadata: ObjectMeta::default(),
-        status,
-    }
+    Some(UIResource::new(metadata(state, resource, &runtime), status))
 }
 
 fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> ObjectMeta {
@@ -163,7 +155,7 @@ fn project_tiltfile(state: &State, name: &ResourceName, tiltfile: &TiltfileState
         current_build: tiltfile
             .loading
             .as_ref()
-            .map(|load| BuildRunning { start_time: Some(load.started), span_id: span(name, load.id) }),
+            .map(|load| UIBuildRunning { start_time: Some(load.started), span_id: span(name, load.id) }),
         pending_build_since: loading,
         order: 1,
         runtime_status: RuntimeStatus::NotApplicable,
@@ -188,7 +180,7 @@ fn project_tiltfile(state: &State, name: &ResourceName, tiltfile: &TiltfileState
     for (key, words) in notes.into_iter().filter_map(|(key, words)| Some((key, words?))) {
         metadata.annotations.insert(key.to_owned(), words);
     }
-    UIResource { metadata, ..object(status) }
+    UIResource::new(metadata, status)
 }
 
 pub fn project_session(state: &State) -> UISession {
@@ -199,11 +191,9 @@ pub fn project_session(state: &State) -> UISession {
         metadata.annotations.insert(annotation::UNREACHABLE.to_owned(), list);
     }
     show_notes_on(state, "UISession", &mut metadata);
-    UISession {
-        api_version: API_VERSION.into(),
-        kind: "UISession".into(),
+    UISession::new(
         metadata,
-        status: UISessionStatus {
+        UISessionStatus {
             fatal_error: String::new(),
             running_tilt_build: TiltBuild {
                 version: COMPATIBLE_TILT_VERSION.into(),
@@ -215,12 +205,13 @@ pub fn project_session(state: &State) -> UISession {
             tiltfile_key: state.options.tiltfile.display().to_string(),
             feature_flags: feature_flags(state),
             version_settings: Some(VersionSettings { check_updates: state.settings.check_updates }),
+            ..UISessionStatus::default()
         },
-    }
+    )
 }
 
-fn feature_flags(state: &State) -> Vec<FeatureFlag> {
-    let flag = |feature: &Feature| FeatureFlag {
+fn feature_flags(state: &State) -> Vec<UIFeatureFlag> {
+    let flag = |feature: &Feature| UIFeatureFlag {
         name: feature.name.to_owned(),
         value: state.settings.features.get(feature.name).copied().unwrap_or(feature.enabled),
     };
@@ -239,9 +230,9 @@ fn span(name: &ResourceName, update: u64) -> String {
 fn history<'a>(
     name: &ResourceName,
     updates: impl Iterator<Item = &'a FinishedUpdate>,
-) -> Vec<BuildTerminated> {
+) -> Vec<UIBuildTerminated> {
     updates
-        .map(|update| BuildTerminated {
+        .map(|update| UIBuildTerminated {
             error: update.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
             warnings: update.warnings.clone(),
             start_time: Some(update.started),
@@ -282,7 +273,7 @@ fn update_status(resource: &ResourceState) -> UpdateStatus {
     }
 }
 
-fn endpoints(resource: &ResourceState) -> Vec<EndpointLink> {
+fn endpoints(resource: &ResourceState) -> Vec<UIResourceLink> {
     if resource.disabled {
         return Vec::new();
     }
@@ -291,23 +282,23 @@ fn endpoints(resource: &ResourceState) -> Vec<EndpointLink> {
         Body::Local(_) | Body::Compose(_) => &[],
     };
     let forwards =
-        forwards.iter().map(|forward| EndpointLink { url: forward.url(), name: forward.name.clone() });
+        forwards.iter().map(|forward| UIResourceLink { url: forward.url(), name: forward.name.clone() });
     let links = resource
         .spec
         .links
         .iter()
-        .map(|link| EndpointLink { url: link.url.clone(), name: link.name.clone() });
+        .map(|link| UIResourceLink { url: link.url.clone(), name: link.name.clone() });
     forwards.chain(links).collect()
 }
 
-fn kubernetes_info(state: &State, resource: &ResourceState) -> Option<KubernetesInfo> {
+fn kubernetes_info(state: &State, resource: &ResourceState) -> Option<UIResourceKubernetes> {
     let (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) = (&resource.spec.body, &resource.body)
     else {
         return None;
     };
     let display_names =
         spec.objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string()).collect();
-    let mut info = KubernetesInfo { display_names, ..KubernetesInfo::default() };
+    let mut info = UIResourceKubernetes { display_names, ..UIResourceKubernetes::default() };
     if let Some(pod) = newest_pod(current_pods(state, kubernetes)) {
         info.pod_name.clone_from(&pod.name);
         info.pod_creation_time = Some(pod.created);
@@ -321,31 +312,39 @@ fn kubernetes_info(state: &State, resource: &ResourceState) -> Option<Kubernetes
     Some(info)
 }
 
-fn local_info(resource: &ResourceState) -> Option<LocalInfo> {
+fn local_info(resource: &ResourceState) -> Option<UIResourceLocal> {
     let BodyState::Local(local) = &resource.body else { return None };
     let pid = match local.serve.as_ref().map(|serve| &serve.state) {
         Some(ServeState::Running { pid, .. }) => i64::from(*pid),
         _ => 0,
     };
-    Some(LocalInfo { pid, is_test: false })
+    Some(UIResourceLocal { pid, is_test: false })
 }
 
-fn specs(resource: &ResourceState) -> Vec<TargetSpec> {
+fn specs(resource: &ResourceState) -> Vec<UIResourceTargetSpec> {
     let name = &resource.spec.name;
     match &resource.spec.body {
         Body::Local(_) => {
-            vec![TargetSpec { id: format!("local:{name}"), kind: "local".into(), has_live_update: false }]
+            vec![UIResourceTargetSpec {
+                id: format!("local:{name}"),
+                kind: "local".into(),
+                has_live_update: false,
+            }]
         }
         Body::Kubernetes(kubernetes) => {
-            let images = kubernetes.images.iter().map(|image| TargetSpec {
+            let images = kubernetes.images.iter().map(|image| UIResourceTargetSpec {
                 id: format!("image:{}", image.name),
                 kind: "image".into(),
                 has_live_update: image.live_update.is_some(),
             });
-            let deploy = TargetSpec { id: format!("k8s:{name}"), kind: "k8s".into(), has_live_update: false };
+            let deploy = UIResourceTargetSpec {
+                id: format!("k8s:{name}"),
+                kind: "k8s".into(),
+                has_live_update: false,
+            };
             images.chain(std::iter::once(deploy)).collect()
         }
-        Body::Compose(_) => vec![TargetSpec {
+        Body::Compose(_) => vec![UIResourceTargetSpec {
             id: format!("docker-compose:{name}"),
             kind: "docker-compose".into(),
             has_live_update: false,
@@ -355,9 +354,9 @@ fn specs(resource: &ResourceState) -> Vec<TargetSpec> {
 
 fn disable_status(resource: &ResourceState) -> DisableResourceStatus {
     // As if a ConfigMap of Tilt's API said so: clients look there for the names of what can be switched.
-    let source = serde_json::json!({
-        "configMap": {"name": format!("{}-disable", resource.spec.name), "key": "isDisabled"}
-    });
+    let switch =
+        ConfigMapDisableSource { name: format!("{}-disable", resource.spec.name), key: "isDisabled".into() };
+    let source = DisableSource { config_map: Some(switch), ..DisableSource::default() };
     DisableResourceStatus {
         enabled_count: i32::from(!resource.disabled),
         disabled_count: i32::from(resource.disabled),
@@ -366,8 +365,8 @@ fn disable_status(resource: &ResourceState) -> DisableResourceStatus {
     }
 }
 
-fn waiting(hold: &Hold) -> Option<Waiting> {
-    let one = |kind: &str, name: &str| WaitingOn {
+fn waiting(hold: &Hold) -> Option<UIResourceStateWaiting> {
+    let one = |kind: &str, name: &str| UIResourceStateWaitingOnRef {
         group: "tilt.dev".into(),
         api_version: "v1alpha1".into(),
         kind: kind.into(),
@@ -383,7 +382,7 @@ fn waiting(hold: &Hold) -> Option<Waiting> {
         Hold::Cluster { .. } => vec![one("Cluster", "default")],
         _ => Vec::new(),
     };
-    Some(Waiting { reason: hold.reason()?.into(), on })
+    Some(UIResourceStateWaiting { reason: hold.reason()?.into(), on })
 }
 
 /// `UpToDate` and `Ready`, by Tilt's rules.
@@ -392,7 +391,7 @@ fn conditions(
     runtime: RuntimeStatus,
     disabled: bool,
     since: [Option<Timestamp>; 2],
-) -> Vec<Condition> {
+) -> Vec<UIResourceCondition> {
     let [up_to_date, ready] = met(update, runtime);
     let update_reason = match update {
         _ if disabled => "Disabled",
@@ -406,12 +405,12 @@ fn conditions(
         (UpdateStatus::Ok, RuntimeStatus::Pending) => "RuntimePending",
         _ => update_reason,
     };
-    let condition = |kind: &str, met: bool, reason: &str, since: Option<Timestamp>| Condition {
+    let condition = |kind: &str, met: bool, reason: &str, since: Option<Timestamp>| UIResourceCondition {
         kind: kind.into(),
         status: if met { "True" } else { "False" }.into(),
         last_transition_time: since,
         reason: if met { String::new() } else { reason.into() },
-        ..Condition::default()
+        ..UIResourceCondition::default()
     };
     vec![
         condition("UpToDate", up_to_date, update_reason, since[0]),

@@ -1,6 +1,6 @@
 //! Whether what runs is healthy.
 
-use lilt_model::api::RuntimeStatus;
+use lilt_api::RuntimeStatus;
 use lilt_model::resource::Body;
 
 use crate::event::ServeExit;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_model::api::ObjectKey;
+use lilt_api::ObjectKey;
 use lilt_model::cluster::{Notice, Pod, PodRef};
 use lilt_model::files::ChangedPath;
 use lilt_model::log::Level;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_model::api::ObjectKey;
+use lilt_api::ObjectKey;
 use lilt_model::cluster::{Delivery, Pod, PodRef, Registry};
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet, Manner};

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lilt_model::api::fields::sanitized;
+use lilt_api::fields::sanitized;
 use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
 use lilt_model::settings::Telemetry;

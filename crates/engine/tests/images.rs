@@ -2,9 +2,9 @@
 
 mod support;
 
+use lilt_api::ObjectKey;
 use lilt_engine::{Event, Hold, Task, TaskId, UpdateJob, plan, project_resource_objects};
 use lilt_model::ContainerId;
-use lilt_model::api::ObjectKey;
 use lilt_model::files::IgnoreRule;
 use lilt_model::project::{Project, Settings};
 use lilt_model::resource::{Body, Resource};

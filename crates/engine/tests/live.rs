@@ -2,8 +2,8 @@
 
 mod support;
 
+use lilt_api::UpdateStatus;
 use lilt_engine::{Event, SyncFault, Task, TaskId, WatchId, plan};
-use lilt_model::api::UpdateStatus;
 use lilt_model::cluster::{ContainerState, Pod, PodPhase, RestartPolicy};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::request::Request;

@@ -2,8 +2,8 @@
 
 mod support;
 
+use lilt_api::{Object, ObjectKey};
 use lilt_engine::{BuiltReference, Event, Task, TaskId, plan_object, project_object};
-use lilt_model::api::{Object, ObjectKey};
 use serde_json::{Value, json};
 use support::*;
 

@@ -2,8 +2,8 @@
 
 mod support;
 
+use lilt_api::{Object, ObjectKey};
 use lilt_engine::{Event, SyncFault, SyncTask, Task, WatchId, apply, plan_object, project_object, schedule};
-use lilt_model::api::{Object, ObjectKey};
 use lilt_model::files::Manner;
 use lilt_model::project::{Project, Settings};
 use lilt_model::resource::Body;

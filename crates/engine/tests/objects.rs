@@ -2,11 +2,11 @@
 
 mod support;
 
+use lilt_api::{Object, ObjectKey};
 use lilt_engine::{
     ClusterSource, Event, FoundCluster, ProgramId, ProvidedRepository, ServeExit, Task, TaskId, WatchId,
     plan, plan_object, project_object,
 };
-use lilt_model::api::{Object, ObjectKey};
 use lilt_model::cluster::ClusterInfo;
 use lilt_model::{Failure, Timestamp};
 use serde_json::{Value, json};

@@ -6,11 +6,11 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lilt_api::{Object, ObjectKey};
 use lilt_engine::{
     Entry, Event, Mode, Options, Plan, Recorder, State, SyncFault, Task, TaskId, UpdateJob, WatchId, apply,
     dump, plan, plan_object, plan_resource, plan_session, project_object, replay, schedule,
 };
-use lilt_model::api::{Object, ObjectKey};
 use lilt_model::cluster::PodPhase;
 use lilt_model::request::{Request, TriggerReason};
 use lilt_model::resource::{Body, Resource, TriggerMode};

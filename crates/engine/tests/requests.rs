@@ -35,7 +35,8 @@ fn disabled(script: &Script, name: &str) -> bool {
         (status.enabled_count, status.disabled_count),
         if status.state == "Disabled" { (0, 1) } else { (1, 0) }
     );
-    assert_eq!(status.sources[0]["configMap"]["name"], format!("{name}-disable"));
+    let source = status.sources[0].config_map.as_ref().expect("a ConfigMap switches it");
+    assert_eq!(source.name, format!("{name}-disable"));
     status.state == "Disabled"
 }
 

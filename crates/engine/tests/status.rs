@@ -2,8 +2,8 @@
 
 mod support;
 
+use lilt_api::{Object, ObjectKey, RuntimeStatus};
 use lilt_engine::{Event, Task, TaskId, project_resource, project_resource_objects};
-use lilt_model::api::{Object, ObjectKey, RuntimeStatus};
 use lilt_model::cluster::{
     Container, ContainerState, Notice, Pod, PodCondition, PodPhase, PodRef, ProbeKind, Subject,
 };

@@ -2,11 +2,11 @@
 
 mod support;
 
+use lilt_api::Object;
 use lilt_engine::{
     Event, ForwardState, ServeExit, SyncFault, Task, TaskId, UpdateOutcome, plan, project_resource,
     project_resource_objects, project_session_objects,
 };
-use lilt_model::api::Object;
 use lilt_model::cluster::ContainerState;
 use lilt_model::command::Command;
 use lilt_model::image::{BuildRecord, BuildStage, CustomBuild, CustomOutput, ImageBuild};

@@ -2,8 +2,8 @@
 
 mod support;
 
+use lilt_api::{UIResource, UnreachableService, annotation};
 use lilt_engine::{Event, Task, TaskId, UpdateOutcome, plan, project_resource, project_session};
-use lilt_model::api::{UIResource, UnreachableService, annotation};
 use lilt_model::cluster::ClusterAddress;
 use lilt_model::request::Request;
 use lilt_model::{ClusterName, Failure, Unreachable};

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use http::Method;
+use lilt_api::kinds::kinds;
 use lilt_client::Connect;
 use lilt_host::terminal;
-use lilt_model::api::kinds::kinds;
 use serde_json::{Value, json};
 
 use super::Outcome;
@@ -79,7 +79,7 @@ fn words(entry: &Value, field: &str) -> Vec<String> {
 /// As the session would say it.
 fn known() -> Vec<Value> {
     let verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-    let entry = |kind: &lilt_model::api::kinds::Kind| json!({"name": kind.plural, "kind": kind.name, "shortNames": kind.short_names, "namespaced": false, "verbs": verbs});
+    let entry = |kind: &lilt_api::kinds::Kind| json!({"name": kind.plural, "kind": kind.name, "shortNames": kind.short_names, "namespaced": false, "verbs": verbs});
     kinds().all().iter().map(entry).collect()
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use lilt_api::kinds::{Kind, kinds};
 use lilt_host::terminal;
 use lilt_host::{environment, files, process};
-use lilt_model::api::kinds::{Kind, kinds};
 use lilt_model::yaml;
 use serde_json::Value;
 

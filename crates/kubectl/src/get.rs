@@ -4,10 +4,10 @@ mod follow;
 mod sort;
 
 use clap::Args;
+use lilt_api::kinds::Kind;
 use lilt_client::Connect;
 use lilt_client::object_api::{Api, ApiPath, ObjectForm};
 use lilt_host::terminal;
-use lilt_model::api::kinds::Kind;
 use serde_json::Value;
 
 use super::Outcome;

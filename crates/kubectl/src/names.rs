@@ -1,6 +1,6 @@
 //! What is meant by `TYPE`, `TYPE NAME …`, `TYPE/NAME …`, `TYPE,TYPE` and `all`.
 
-use lilt_model::api::kinds::{Kind, kinds};
+use lilt_api::kinds::{Kind, kinds};
 
 use super::problem::Problem;
 

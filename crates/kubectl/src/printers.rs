@@ -6,8 +6,8 @@ mod table;
 
 use std::path::Path;
 
+use lilt_api::kinds::kinds;
 use lilt_host::files;
-use lilt_model::api::kinds::kinds;
 use lilt_model::json_path::JsonPath;
 use lilt_model::yaml;
 use serde::Serialize as _;

@@ -1,8 +1,8 @@
 //! Getting what a command is about.
 
 use clap::Args;
+use lilt_api::kinds::Kind;
 use lilt_client::object_api::{Api, ApiPath, ObjectForm};
-use lilt_model::api::kinds::Kind;
 use serde_json::Value;
 
 use super::documents::Document;

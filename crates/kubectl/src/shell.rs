@@ -1,11 +1,11 @@
 //! `lilt alpha shell`.
 
 use clap::Args;
+use lilt_api::kinds::kinds;
 use lilt_client::Connect;
 use lilt_client::object_api::{Api, ApiPath};
 use lilt_host::terminal;
 use lilt_host::{environment, process};
-use lilt_model::api::kinds::kinds;
 use serde_json::Value;
 
 use super::Outcome;

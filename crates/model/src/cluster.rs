@@ -9,7 +9,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::Condition;
 use crate::kubernetes::ObjectRef;
 use crate::names::{ClusterName, ContainerId, Uid};
 use crate::time::Timestamp;
@@ -295,6 +294,23 @@ impl From<&Notice> for ReportedNotice {
     }
 }
 
+/// A condition in the status of an object of any kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectCondition {
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
 /// An applied object as the cluster has it now, for readers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -302,7 +318,7 @@ pub struct ReportedObject {
     /// `web:deployment`, with the namespace where that is not the session's.
     pub name: String,
     /// None for kinds that tell nothing of themselves.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<ObjectCondition>,
     /// What is to be said of it besides: it is gone, is being deleted, may not be read.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<String>"))]

@@ -1,9 +1,8 @@
-//! Names, resources and API objects: the plain data that every other crate speaks.
+//! Names and resources: the plain data that every other crate uses.
 //!
-//! Nothing here does IO, waits or holds state. Types that go over the wire keep the field names of Tilt's API
-//! (see [`api`]); everything else is free to change.
+//! Nothing here does IO, waits or holds state.
 
-pub mod api;
+pub mod annotation;
 pub mod auth;
 pub mod cluster;
 pub mod command;

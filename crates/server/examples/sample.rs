@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lilt_model::api::{
-    API_VERSION, BuildRunning, BuildTerminated, EndpointLink, KubernetesInfo, LocalInfo, ObjectMeta,
-    RuntimeStatus, UIResource, UIResourceStatus, UISession, UISessionStatus, UpdateStatus, annotation,
+use lilt_api::{
+    ObjectMeta, RuntimeStatus, UIBuildRunning, UIBuildTerminated, UIResource, UIResourceKubernetes,
+    UIResourceLink, UIResourceLocal, UIResourceStatus, UISession, UISessionStatus, UpdateStatus, annotation,
 };
 use lilt_model::log::{Level, Source};
 use lilt_model::request::Request;
@@ -54,13 +54,13 @@ fn resource(index: usize) -> UIResource {
         let label = LABELS[index % LABELS.len()];
         metadata.labels = BTreeMap::from([(label.to_owned(), label.to_owned())]);
     }
-    let finished = BuildTerminated {
+    let finished = UIBuildTerminated {
         start_time: Some(seconds_ago(40 + index as u64 * 7)),
         finish_time: Some(Timestamp(
             seconds_ago(40 + index as u64 * 7).0 + 380_000 * (1 + index as i64 % 40),
         )),
         span_id: "build:1".to_owned(),
-        ..BuildTerminated::default()
+        ..UIBuildTerminated::default()
     };
     let mut status = UIResourceStatus {
         last_deploy_time: finished.finish_time,
@@ -73,7 +73,7 @@ fn resource(index: usize) -> UIResource {
     match index % NAMES.len() {
         0 | 1 | 4 | 8 => {
             status.runtime_status = RuntimeStatus::Ok;
-            status.k8s_resource_info = Some(KubernetesInfo {
+            status.k8s_resource_info = Some(UIResourceKubernetes {
                 pod_name: format!("{}-6b487f9d4c-x{}k2p", metadata.name, index % 10),
                 pod_status: "Running".to_owned(),
                 all_containers_ready: true,
@@ -81,14 +81,14 @@ fn resource(index: usize) -> UIResource {
                     format!("{}:deployment", metadata.name),
                     format!("{}:service", metadata.name),
                 ],
-                ..KubernetesInfo::default()
+                ..UIResourceKubernetes::default()
             });
-            status.endpoint_links = vec![EndpointLink {
+            status.endpoint_links = vec![UIResourceLink {
                 url: format!("http://localhost:{}/", 8000 + index),
                 name: String::new(),
             }];
             if index % NAMES.len() == 1 {
-                status.endpoint_links.push(EndpointLink {
+                status.endpoint_links.push(UIResourceLink {
                     url: "https://example.com/design/handbook".to_owned(),
                     name: "handbook".to_owned(),
                 });
@@ -97,7 +97,7 @@ fn resource(index: usize) -> UIResource {
         6 => {
             status.update_status = UpdateStatus::Error;
             status.build_history[0].error = "Command \"npm run lint\" failed: exit status 1".to_owned();
-            status.local_resource_info = Some(LocalInfo::default());
+            status.local_resource_info = Some(UIResourceLocal::default());
         }
         7 => {
             status.update_status = UpdateStatus::Pending;
@@ -106,29 +106,29 @@ fn resource(index: usize) -> UIResource {
             metadata
                 .annotations
                 .insert(annotation::HOLD.to_owned(), "waiting for api to be ready".to_owned());
-            status.local_resource_info = Some(LocalInfo { is_test: true, pid: 0 });
+            status.local_resource_info = Some(UIResourceLocal { is_test: true, pid: 0 });
         }
         11 => {
             status.update_status = UpdateStatus::None;
             status.trigger_mode = 2;
             status.build_history.clear();
             status.last_deploy_time = None;
-            status.local_resource_info = Some(LocalInfo::default());
+            status.local_resource_info = Some(UIResourceLocal::default());
             metadata.annotations.insert(annotation::HOLD.to_owned(), "starts when triggered".to_owned());
         }
         9 => {
             status.runtime_status = RuntimeStatus::Error;
-            status.local_resource_info = Some(LocalInfo { pid: 4711, is_test: false });
+            status.local_resource_info = Some(UIResourceLocal { pid: 4711, is_test: false });
             metadata.annotations.insert(
                 annotation::RUNTIME_MESSAGE.to_owned(),
                 "the server exited with status 3 after 2 seconds".to_owned(),
             );
         }
         _ => {
-            status.local_resource_info = Some(LocalInfo::default());
+            status.local_resource_info = Some(UIResourceLocal::default());
         }
     }
-    UIResource { api_version: API_VERSION.to_owned(), kind: "UIResource".to_owned(), metadata, status }
+    UIResource::new(metadata, status)
 }
 
 fn tiltfile() -> UIResource {
@@ -157,7 +157,7 @@ impl Session {
         let resource = &mut self.resources[index];
         resource.status.update_status = UpdateStatus::InProgress;
         resource.status.current_build =
-            Some(BuildRunning { start_time: Some(now()), span_id: "build:2".to_owned() });
+            Some(UIBuildRunning { start_time: Some(now()), span_id: "build:2".to_owned() });
         resource.metadata.annotations.insert(annotation::CAUSE.to_owned(), cause.to_owned());
         let name = ResourceName::new(&resource.metadata.name);
         let mut span = self.logs.span(SpanId::new("build:2"), Some(name.clone()), Source::Build);
@@ -176,12 +176,12 @@ impl Session {
         resource.status.last_deploy_time = Some(now());
         resource.status.build_history.insert(
             0,
-            BuildTerminated {
+            UIBuildTerminated {
                 error: error.to_owned(),
                 start_time: running.start_time,
                 finish_time: Some(now()),
                 span_id: running.span_id,
-                ..BuildTerminated::default()
+                ..UIBuildTerminated::default()
             },
         );
         resource.status.build_history.truncate(10);
@@ -201,7 +201,7 @@ impl Session {
             let busy = (turn + index).is_multiple_of(2);
             resource.status.update_status = if busy { UpdateStatus::InProgress } else { UpdateStatus::Ok };
             resource.status.current_build =
-                busy.then(|| BuildRunning { start_time: Some(now()), span_id: "build:2".to_owned() });
+                busy.then(|| UIBuildRunning { start_time: Some(now()), span_id: "build:2".to_owned() });
         }
         self.writer.commit(Commit {
             resources: self.resources.iter().cloned().map(Into::into).collect(),
@@ -235,15 +235,10 @@ async fn main() {
     let (writer, reader) = open(log_reader);
     let mut resources: Vec<UIResource> = (0..count).map(resource).collect();
     resources.push(tiltfile());
-    let session = UISession {
-        api_version: API_VERSION.to_owned(),
-        kind: "UISession".to_owned(),
-        metadata: ObjectMeta { name: "Tiltfile".to_owned(), ..ObjectMeta::default() },
-        status: UISessionStatus {
-            tiltfile_key: "/home/me/shop/Tiltfile".to_owned(),
-            ..UISessionStatus::default()
-        },
-    };
+    let session = UISession::new(
+        ObjectMeta { name: "Tiltfile".to_owned(), ..ObjectMeta::default() },
+        UISessionStatus { tiltfile_key: "/home/me/shop/Tiltfile".to_owned(), ..UISessionStatus::default() },
+    );
     writer.commit(Commit {
         resources: resources.iter().cloned().map(Into::into).collect(),
         session: Some(session),

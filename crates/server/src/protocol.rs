@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_model::api::{UIResource, UISession};
+use lilt_api::{UIResource, UISession};
 use lilt_model::log::Line;
 use lilt_model::request::Request;
 use lilt_model::{ResourceName, Timestamp};

@@ -3,7 +3,7 @@
 use axum::extract::Query;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use lilt_model::api::UIResource;
+use lilt_api::UIResource;
 use lilt_model::log::{Level, Source};
 use lilt_model::nearest::nearest;
 use lilt_model::{ResourceName, SpanId, Timestamp};

@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use lilt_model::api::UIResource;
+use lilt_api::UIResource;
 use lilt_model::escape;
 use lilt_model::log::{Level, Line};
 use lilt_model::secret::{Redactor, redact_values};

@@ -3,12 +3,14 @@
 
 use std::path::Path;
 
-use lilt_model::api::{
-    BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo, LocalInfo,
-    ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource, UIResourceStatus, UISession,
-    UISessionStatus, UnreachableService, UpdateStatus, Waiting, WaitingOn, annotation,
+use lilt_api::{
+    ConfigMapDisableSource, DisableResourceStatus, DisableSource, ManagedFieldsEntry, ObjectMeta,
+    OwnerReference, RuntimeStatus, TiltBuild, UIBuildRunning, UIBuildTerminated, UIFeatureFlag, UIResource,
+    UIResourceCompose, UIResourceCondition, UIResourceKubernetes, UIResourceLink, UIResourceLocal,
+    UIResourceStateWaiting, UIResourceStateWaitingOnRef, UIResourceStatus, UIResourceTargetSpec, UISession,
+    UISessionStatus, UnreachableService, UpdateStatus, VersionSettings, annotation,
 };
-use lilt_model::cluster::{ReportedNotice, ReportedObject};
+use lilt_model::cluster::{ObjectCondition, ReportedNotice, ReportedObject};
 use lilt_model::log::{Level, Line, Source};
 use lilt_model::request::Request;
 use lilt_model::resource::TriggerMode;
@@ -67,19 +69,26 @@ fn typescript_types_are_those_of_the_protocol() {
         UIResourceStatus,
         RuntimeStatus,
         UpdateStatus,
-        BuildRunning,
-        BuildTerminated,
-        EndpointLink,
-        KubernetesInfo,
-        LocalInfo,
-        TargetSpec,
+        UIBuildRunning,
+        UIBuildTerminated,
+        UIResourceLink,
+        UIResourceKubernetes,
+        UIResourceLocal,
+        UIResourceTargetSpec,
         DisableResourceStatus,
-        Waiting,
-        WaitingOn,
-        Condition,
+        UIResourceStateWaiting,
+        UIResourceStateWaitingOnRef,
+        UIResourceCondition,
+        UIResourceCompose,
+        DisableSource,
+        ConfigMapDisableSource,
+        OwnerReference,
+        ManagedFieldsEntry,
         UISession,
         UISessionStatus,
         TiltBuild,
+        UIFeatureFlag,
+        VersionSettings,
         UnreachableService,
         Line,
         Level,
@@ -89,6 +98,7 @@ fn typescript_types_are_those_of_the_protocol() {
         LineCount,
         ReportedNotice,
         ReportedObject,
+        ObjectCondition,
         Request,
         TriggerMode,
         Timeline,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use lilt_api::{UIResource, UISession};
 use lilt_model::ResourceName;
-use lilt_model::api::{UIResource, UISession};
 use lilt_model::timeline::UpdateRecord;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};

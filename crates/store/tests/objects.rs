@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use lilt_api::{ObjectMeta, UIResource, UIResourceStatus};
 use lilt_model::ResourceName;
-use lilt_model::api::{ObjectMeta, UIResource, UIResourceStatus};
 use lilt_store::{Commit, LogWriter, Reader, Writer, open};
 use proptest::prelude::*;
 use serde_json::json;
 
 fn resource(name: &str, order: i32) -> UIResource {
-    UIResource {
-        api_version: "v1".into(),
-        kind: "UIResource".into(),
-        metadata: ObjectMeta { name: name.into(), ..ObjectMeta::default() },
-        status: UIResourceStatus { order, ..UIResourceStatus::default() },
-    }
+    UIResource::new(
+        ObjectMeta { name: name.into(), ..ObjectMeta::default() },
+        UIResourceStatus { order, ..UIResourceStatus::default() },
+    )
 }
 
 fn store() -> (Writer, Reader) {

@@ -167,6 +167,13 @@ fn the_model_is_the_bottom() {
 }
 
 #[test]
+fn api_depends_on_nothing_of_ours_but_the_model() {
+    let closure = Metadata::read().closure("lilt-api");
+    let ours: Vec<&String> = closure.iter().filter(|name| name.starts_with("lilt-")).collect();
+    assert_eq!(ours, ["lilt-model"]);
+}
+
+#[test]
 fn the_map_names_every_crate() {
     let map = read("ARCHITECTURE.md");
     let missing: Vec<String> =

@@ -9,8 +9,8 @@ mod link;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lilt_model::api::fields::{Fields, Node, list_or_null, path, paths, sanitized};
-use lilt_model::api::specs::environment;
+use lilt_api::fields::{Fields, Node, list_or_null, path, paths, sanitized};
+use lilt_api::specs::environment;
 use lilt_model::command::Command;
 use lilt_model::files::IgnoreRule;
 use lilt_model::project::{Project, Settings};

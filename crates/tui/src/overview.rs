@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use lilt_api::{UIResource, UnreachableService};
 use lilt_model::ResourceName;
-use lilt_model::api::{UIResource, UnreachableService};
 use lilt_store::Changes;
 
 use super::status::{Overall, overall};

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEventKind};
+use lilt_api::{UIResource, UpdateStatus};
 use lilt_client::browser;
 use lilt_host::terminal;
-use lilt_model::api::{UIResource, UpdateStatus};
 use lilt_model::escape;
 use unicode_width::UnicodeWidthStr as _;
 

@@ -1,7 +1,7 @@
 //! What a resource's statuses are called and how they are drawn. Shape and word carry the meaning, colour repeats it.
 //! The words are those of the page.
 
-use lilt_model::api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
+use lilt_api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {

@@ -117,7 +117,7 @@ fn print_all(
 mod tests {
     use std::sync::Arc;
 
-    use lilt_model::api::{ObjectMeta, UIResource, UIResourceStatus};
+    use lilt_api::{ObjectMeta, UIResource, UIResourceStatus};
     use lilt_model::log::Level;
     use lilt_model::{SpanId, Timestamp};
     use lilt_store::{Commit, LogWriter};
@@ -130,12 +130,10 @@ mod tests {
         let (_logs, logs) = LogWriter::open(None, || Timestamp(0));
         let (writer, reader) = lilt_store::open(logs);
         let resource = |name: &str, order| {
-            Arc::new(UIResource {
-                api_version: String::new(),
-                kind: String::new(),
-                metadata: ObjectMeta { name: name.into(), ..ObjectMeta::default() },
-                status: UIResourceStatus { order, ..UIResourceStatus::default() },
-            })
+            Arc::new(UIResource::new(
+                ObjectMeta { name: name.into(), ..ObjectMeta::default() },
+                UIResourceStatus { order, ..UIResourceStatus::default() },
+            ))
         };
         let resources = vec![resource("payments-api-worker", 2), resource("payments-api-server", 1)];
         writer.commit(Commit { resources, ..Commit::default() });

@@ -1,7 +1,7 @@
-import type { EndpointLink } from "../generated/protocol";
+import type { UIResourceLink } from "../generated/protocol";
 import { endpointLabel, isWebPage, safeUrl } from "../model/endpoint";
 
-export function Endpoints({ links }: { links: readonly EndpointLink[] | undefined }) {
+export function Endpoints({ links }: { links: readonly UIResourceLink[] | undefined }) {
   if (!links?.length) return null;
   return (
     <ul class="endpoints" aria-label="Endpoints">

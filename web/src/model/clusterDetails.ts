@@ -9,14 +9,14 @@ import type {
   Forward as ForwardSpec,
   Pod as ApiPod,
 } from "../generated/objects";
-import type { Condition, ReportedNotice, ReportedObject } from "../generated/protocol";
+import type { ObjectCondition as StatusCondition, ReportedNotice, ReportedObject } from "../generated/protocol";
 
 interface ObjectList<Item> {
   items: Item[];
 }
 
 /** A condition as Kubernetes objects have it in their status. */
-export type ObjectCondition = Omit<Condition, "lastTransitionTime">;
+export type ObjectCondition = Omit<StatusCondition, "lastTransitionTime">;
 
 /** The fields that the page uses. */
 export interface ContainerState

@@ -1,4 +1,4 @@
-import type { EndpointLink, RunningSession } from "../generated/protocol";
+import type { UIResourceLink, RunningSession } from "../generated/protocol";
 
 /**
  * URL schemes that a click may open: web pages, editors, database and chat clients. Other links are shown as text.
@@ -15,7 +15,7 @@ const ALLOWED_SCHEMES = new Set([
 ]);
 
 /** Returns the URL if its scheme is allowed: a link of a Tiltfile must not be able to run script in this page. */
-export function safeUrl(link: EndpointLink): string | undefined {
+export function safeUrl(link: UIResourceLink): string | undefined {
   const text = link.url ?? "";
   // `localhost:80` is no scheme of that name.
   if (!/^\s*[a-z][a-z\d+.-]*:\/\//i.test(text) || !URL.canParse(text)) return undefined;
@@ -34,7 +34,7 @@ export function openUrl(url: string): void {
 }
 
 /** Returns the link's name, otherwise the URL without scheme and trailing slash. */
-export function endpointLabel(link: EndpointLink): string {
+export function endpointLabel(link: UIResourceLink): string {
   if (link.name) return link.name;
   return (link.url ?? "").replace(/^https?:\/\//, "").replace(/\/$/, "");
 }

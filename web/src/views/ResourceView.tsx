@@ -1,4 +1,4 @@
-import type { KubernetesInfo, UIResource } from "../generated/protocol";
+import type { UIResourceKubernetes, UIResource } from "../generated/protocol";
 import { annotation } from "../generated/protocol";
 import { LogPane } from "../logs/LogPane";
 import { formatRestarts } from "../model/clusterDetails";
@@ -174,7 +174,7 @@ function HoldReason({ resource }: { resource: UIResource }) {
 }
 
 /** Returns the pod's status unless it is `Running`, and its restarts. */
-function podSummary(pod: KubernetesInfo | null | undefined): string {
+function podSummary(pod: UIResourceKubernetes | null | undefined): string {
   const state = pod?.podStatus === "Running" ? "" : (pod?.podStatus ?? "");
   const restarts = pod?.podRestarts ? formatRestarts(pod.podRestarts) : "";
   return [state, restarts].filter(Boolean).join(" · ");

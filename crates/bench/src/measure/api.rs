@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use http::Method;
+use lilt_api::kinds::{Kind, kinds};
 use lilt_client::object_api::{Api, ApiPath, ObjectForm, PatchType};
-use lilt_model::api::kinds::{Kind, kinds};
 use lilt_testbed_env::Project;
 
 use crate::Effort;

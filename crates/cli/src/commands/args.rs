@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args as ClapArgs;
+use lilt_api::{UIResource, annotation};
 use lilt_client::Client;
 use lilt_client::{Connect, sessions};
 use lilt_host::editor;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::terminal;
 use lilt_host::{environment, files};
-use lilt_model::api::{UIResource, annotation};
 use lilt_model::request::Request;
 use lilt_model::{Failure, ResourceName};
 

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use lilt_api::UIResource;
 use lilt_client::Answer;
 use lilt_client::{Connect, sessions};
 use lilt_host::terminal;
-use lilt_model::api::UIResource;
 use lilt_model::duration::parse_flag;
 use lilt_model::log::Line;
 use lilt_model::{Failure, ResourceName, SpanId, Timestamp};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Args;
+use lilt_api::UIResource;
 use lilt_client::{Connect, sessions};
 use lilt_host::terminal;
-use lilt_model::api::UIResource;
 use lilt_model::request::Request;
 use lilt_model::{Failure, ResourceName};
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use clap::Args;
+use lilt_api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
 use lilt_client::{Connect, sessions};
 use lilt_host::terminal;
 use lilt_model::ResourceName;
-use lilt_model::api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
 
 /// Print the resources as a tree: under each one those that depend on it
 #[derive(Args, Debug)]
@@ -242,21 +242,19 @@ impl Tree<'_> {
 
 #[cfg(test)]
 mod tests {
-    use lilt_model::api::{API_VERSION, DisableResourceStatus, ObjectMeta, UIResourceStatus};
+    use lilt_api::{DisableResourceStatus, ObjectMeta, UIResourceStatus};
 
     use super::*;
 
     fn resource(name: &str, update_status: UpdateStatus) -> UIResource {
-        UIResource {
-            api_version: API_VERSION.into(),
-            kind: "UIResource".into(),
-            metadata: ObjectMeta { name: name.into(), ..ObjectMeta::default() },
-            status: UIResourceStatus {
+        UIResource::new(
+            ObjectMeta { name: name.into(), ..ObjectMeta::default() },
+            UIResourceStatus {
                 update_status,
                 runtime_status: RuntimeStatus::NotApplicable,
                 ..UIResourceStatus::default()
             },
-        }
+        )
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use lilt_api::{RuntimeStatus, UIResource, UpdateStatus};
 use lilt_host::terminal;
-use lilt_model::api::{RuntimeStatus, UIResource, UpdateStatus};
 use lilt_store::Reader;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

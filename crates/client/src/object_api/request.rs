@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use http::{Method, Response, StatusCode, header};
-use lilt_model::api::kinds::Kind;
+use lilt_api::kinds::Kind;
 use serde_json::Value;
 
 use super::connection::{Line, Question, ResponseStream};
@@ -237,7 +237,7 @@ fn refused(code: StatusCode, body: &[u8]) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use lilt_model::api::kinds::kinds;
+    use lilt_api::kinds::kinds;
 
     use super::*;
 

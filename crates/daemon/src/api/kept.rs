@@ -1,8 +1,8 @@
 //! What may be written of objects that lilt itself keeps: people's labels and annotations, and the few fields that mean
 //! something when they are written.
 
+use lilt_api::{Notes, Object};
 use lilt_engine::truth;
-use lilt_model::api::{Notes, Object};
 use lilt_store::{Key, Refusal};
 use serde_json::{Map, Value};
 

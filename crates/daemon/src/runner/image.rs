@@ -1,7 +1,7 @@
 //! Builds the image of a `DockerImage` or a `CmdImage`.
 
+use lilt_api::ObjectKey;
 use lilt_engine::{BuiltReference, DeployJob, Event, UpdateOutcome};
-use lilt_model::api::ObjectKey;
 use lilt_model::{Failure, ResourceName};
 
 use super::deploy::{build, build_step_count, steps::Steps};

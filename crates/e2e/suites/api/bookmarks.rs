@@ -2,7 +2,7 @@
 
 use futures_util::TryStreamExt as _;
 use kube::api::{Api, DynamicObject, ListParams, PostParams, WatchEvent, WatchParams};
-use lilt_model::api::kinds::kinds;
+use lilt_api::kinds::kinds;
 use serde_json::json;
 
 use crate::client::{Session, api, object, version};

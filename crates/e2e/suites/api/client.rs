@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use lilt_api::kinds::Kind;
 use lilt_e2e::lilt::{Lilt, Start};
-use lilt_model::api::kinds::Kind;
 use lilt_testbed_env::Project;
 use serde_json::Value;
 

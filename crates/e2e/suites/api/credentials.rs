@@ -3,7 +3,7 @@
 use http::Request;
 use kube::config::AuthInfo;
 use kube::{Client, Config};
-use lilt_model::api::kinds::kinds;
+use lilt_api::kinds::kinds;
 
 use crate::client::Session;
 

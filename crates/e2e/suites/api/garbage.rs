@@ -2,8 +2,8 @@
 
 use http::{Request, header};
 use kube::Client;
+use lilt_api::kinds::kinds;
 use lilt_e2e::chance::Chance;
-use lilt_model::api::kinds::kinds;
 use serde_json::{Map, Value, json};
 
 use crate::client::Session;

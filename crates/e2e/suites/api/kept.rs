@@ -1,7 +1,7 @@
 //! Objects that lilt itself keeps: to whom they belong, what people may note on them, and what writing them does.
 
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
-use lilt_model::api::kinds::kinds;
+use lilt_api::kinds::kinds;
 use serde_json::{Value, json};
 
 use crate::client::{Session, api, version};

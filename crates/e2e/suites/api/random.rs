@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use lilt_api::kinds::{Kind, kinds};
 use lilt_e2e::chance::Chance;
-use lilt_model::api::kinds::{Kind, kinds};
 use lilt_testbed_env::eventually;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
 };
-use lilt_model::api::kinds::{Kind, kinds};
+use lilt_api::kinds::{Kind, kinds};
 use serde_json::{Value, json};
 
 use crate::client::{Session, api, object};

@@ -6,8 +6,8 @@ use futures_util::TryStreamExt as _;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
 };
+use lilt_api::kinds::kinds;
 use lilt_e2e::chance::Chance;
-use lilt_model::api::kinds::kinds;
 use serde_json::json;
 
 use crate::client::{Session, api, object, version};

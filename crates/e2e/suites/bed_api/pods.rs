@@ -3,8 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use lilt_model::api::check::check;
-use lilt_model::api::kinds::kinds;
+use lilt_api::check::check;
+use lilt_api::kinds::kinds;
 use lilt_testbed_env::{Bed, eventually, free_port};
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use lilt_model::api::check::check;
-use lilt_model::api::kinds::{Kind, kinds};
+use lilt_api::check::check;
+use lilt_api::kinds::{Kind, kinds};
 use serde_json::Value;
 
 use crate::client::Session;

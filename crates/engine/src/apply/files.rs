@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_model::api::ObjectKey;
+use lilt_api::ObjectKey;
 use lilt_model::files::ChangedPath;
 use lilt_model::resource::Body;
 use lilt_model::{Failure, ImageName, ResourceName, Timestamp};

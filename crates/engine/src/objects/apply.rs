@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lilt_model::api::fields::Fields;
-use lilt_model::api::{Object, ObjectKey, owner_reference, reading};
+use lilt_api::fields::Fields;
+use lilt_api::{Object, ObjectKey, owner_reference, reading};
 use lilt_model::command::Command;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::Body;

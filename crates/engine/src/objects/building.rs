@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lilt_model::api::fields::{Fields, sanitized};
-use lilt_model::api::{Object, ObjectKey, owner_reference, reading};
+use lilt_api::fields::{Fields, sanitized};
+use lilt_api::{Object, ObjectKey, owner_reference, reading};
 use lilt_model::cluster::Delivery;
 use lilt_model::image::{BuildRecord, ImageBuild, ImageTarget};
 use lilt_model::kubernetes::KubernetesResource;

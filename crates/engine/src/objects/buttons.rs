@@ -1,7 +1,7 @@
 //! The buttons that lilt itself keeps for each resource: to switch it, and to stop its update.
 
+use lilt_api::{Object, ObjectKey};
 use lilt_model::ResourceName;
-use lilt_model::api::{Object, ObjectKey};
 use lilt_model::request::Request;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! `Cluster`: one beside those of the session is reached, and told of.
 
-use lilt_model::api::{Object, ObjectKey};
+use lilt_api::{Object, ObjectKey};
 use lilt_model::{Failure, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use lilt_model::api::{Object, ObjectKey, probe, reading};
+use lilt_api::probe_text as probe;
+use lilt_api::{Object, ObjectKey, reading};
 use lilt_model::command::Command;
 use lilt_model::log::Level;
 use lilt_model::probe::Probe;

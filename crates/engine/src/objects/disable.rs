@@ -1,6 +1,6 @@
 //! Values that switch things off.
 
-use lilt_model::api::{Object, ObjectKey};
+use lilt_api::{Object, ObjectKey};
 use lilt_model::request::Request;
 use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lilt_model::api::{Object, ObjectKey, owner_reference, reading};
+use lilt_api::{Object, ObjectKey, owner_reference, reading};
 use lilt_model::cluster::{Pod, PodRef};
 use serde_json::{Map, Value, json};
 

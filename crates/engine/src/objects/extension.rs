@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lilt_model::api::{Object, ObjectKey, owner_reference};
+use lilt_api::{Object, ObjectKey, owner_reference};
 use lilt_model::{Failure, ResourceName};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lilt_api::{ObjectKey, reading};
 use lilt_model::Timestamp;
-use lilt_model::api::{ObjectKey, reading};
 use lilt_model::files::{Contents, FileSet, Manner};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! What is known of images by the names of their maps, whoever builds them.
 
-use lilt_model::api::fields::sanitized;
-use lilt_model::api::{ObjectKey, reading};
+use lilt_api::fields::sanitized;
+use lilt_api::{ObjectKey, reading};
 use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
 use lilt_model::{ImageName, Timestamp};

@@ -8,7 +8,7 @@ mod told;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use lilt_model::api::{Object, ObjectKey, reading};
+use lilt_api::{Object, ObjectKey, reading};
 use lilt_model::files::ChangedPath;
 use lilt_model::image::LiveUpdate;
 use lilt_model::{ContainerId, Failure, Timestamp};

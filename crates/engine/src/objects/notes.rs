@@ -1,7 +1,7 @@
 //! Notes of people on objects that lilt itself keeps.
 
+use lilt_api::{Notes, Object, ObjectKey, ObjectMeta, show_in};
 use lilt_model::ResourceName;
-use lilt_model::api::{Notes, Object, ObjectKey, ObjectMeta, show_in};
 use serde_json::json;
 
 use super::disable;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lilt_model::api::{Object, ObjectKey, reading};
+use lilt_api::{Object, ObjectKey, reading};
 use lilt_model::cluster::{Pod, PodPhase, PodRef};
 use lilt_model::kubernetes::Forward;
 use lilt_model::{ClusterName, Timestamp};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lilt_model::api::{Object, ObjectKey};
+use lilt_api::{Object, ObjectKey};
 use serde_json::Value;
 
 use super::{building, reconsider, toggle};

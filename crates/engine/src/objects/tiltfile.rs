@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use lilt_api::{Object, ObjectKey};
 use lilt_model::ResourceName;
-use lilt_model::api::{Object, ObjectKey};
 use serde_json::{Map, Value, json};
 
 use super::trigger::{Triggers, last_click};

@@ -1,7 +1,7 @@
 //! `ToggleButton`: a button that switches a value between two.
 
+use lilt_api::{Object, ObjectKey, owner_reference};
 use lilt_model::Timestamp;
-use lilt_model::api::{Object, ObjectKey, owner_reference};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! What starts, restarts and stops things: clicks and saved files.
 
+use lilt_api::Object;
 use lilt_model::Timestamp;
-use lilt_model::api::Object;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -9,8 +9,8 @@ mod session;
 mod targets;
 mod watches;
 
-use lilt_model::api::specs;
-use lilt_model::api::{Object, ObjectKey, RuntimeStatus};
+use lilt_api::specs;
+use lilt_api::{Object, ObjectKey, RuntimeStatus};
 use lilt_model::files::FileSet;
 use lilt_model::resource::Body;
 use lilt_model::{ClusterName, ResourceName};

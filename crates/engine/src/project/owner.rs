@@ -1,7 +1,7 @@
 //! To whom objects belong, as under Tilt: what a Tiltfile declares to the Tiltfile, the rest to what it was made for.
 
+use lilt_api::ObjectKey;
 use lilt_model::ResourceName;
-use lilt_model::api::ObjectKey;
 
 use super::toggle_button_name;
 use crate::state::State;

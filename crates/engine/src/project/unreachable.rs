@@ -3,7 +3,7 @@
 //! A resource whose cluster is unreachable counts as failing, whatever was last known of its pods. Only readers see
 //! that: scheduling and the verdict of `ci` go by [`runtime`], so that a short outage restarts nothing.
 
-use lilt_model::api::{RuntimeStatus, UnreachableService};
+use lilt_api::{RuntimeStatus, UnreachableService};
 use lilt_model::resource::Body;
 use lilt_model::{ClusterName, Failure, Timestamp, Unreachable};
 

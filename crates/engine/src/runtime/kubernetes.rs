@@ -1,6 +1,6 @@
 //! Whether what was deployed is healthy.
 
-use lilt_model::api::RuntimeStatus;
+use lilt_api::RuntimeStatus;
 use lilt_model::cluster::{Container, ContainerState, Pod, PodPhase};
 use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
 use serde_json::Value;

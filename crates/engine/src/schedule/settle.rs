@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lilt_model::api::RuntimeStatus;
+use lilt_api::RuntimeStatus;
 use lilt_model::cluster::PodPhase;
 use lilt_model::kubernetes::PodReadiness;
 use lilt_model::resource::Body;

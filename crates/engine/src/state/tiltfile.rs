@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use lilt_model::api::Object;
+use lilt_api::Object;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::secret::Secret;
 use lilt_model::{Failure, Timestamp};

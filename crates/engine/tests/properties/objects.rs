@@ -1,12 +1,12 @@
 //! Objects of the API in random scripts: what people and scripts write, and what becomes of it.
 
+use lilt_api::check::check;
+use lilt_api::kinds::kinds;
+use lilt_api::{Notes, Object, ObjectKey};
 use lilt_engine::{
     AppliedObjects, BuiltReference, Event, ForwardState, Plan, ServeExit, State, SyncFault, Task, TaskId,
     WatchId, plan,
 };
-use lilt_model::api::check::check;
-use lilt_model::api::kinds::kinds;
-use lilt_model::api::{Notes, Object, ObjectKey};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::{ClusterName, Failure, ResourceName, Uid};
 use proptest::prelude::*;

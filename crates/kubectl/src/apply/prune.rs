@@ -1,7 +1,7 @@
 //! `--prune`: what was applied before and is no longer in the files is deleted.
 
+use lilt_api::kinds::{Kind, kinds as all};
 use lilt_client::object_api::Api;
-use lilt_model::api::kinds::{Kind, kinds as all};
 
 use super::Apply;
 use crate::Outcome;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Redactor;
-use crate::api::annotation;
+use crate::annotation;
 use crate::yaml;
 
 /// What a field holds, by its name.

@@ -1,6 +1,6 @@
 //! What the API has, in the form that Kubernetes' clients ask for first.
 
-use lilt_model::api::kinds::{Kind, kinds};
+use lilt_api::kinds::{Kind, kinds};
 use serde_json::{Value, json};
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];

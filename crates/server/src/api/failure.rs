@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use lilt_model::api::kinds::Kind;
+use lilt_api::kinds::Kind;
 use serde_json::{Value, json};
 
 /// Why a request to the API was refused.

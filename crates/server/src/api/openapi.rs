@@ -1,7 +1,6 @@
-//! The OpenAPI documents, made from the table of kinds.
+//! The OpenAPI documents, made from the types of the kinds.
 
-use lilt_model::api::descriptions;
-use lilt_model::api::kinds::{Field, Kind, Type, kinds};
+use lilt_api::kinds::{COMMON_FIELDS, Field, Kind, Type, kinds};
 use serde_json::{Map, Value, json};
 
 /// Kubernetes' own parts go by their own names.
@@ -61,15 +60,13 @@ pub(crate) fn document(edition: Edition) -> Value {
 
 fn schemas(edition: Edition) -> Map<String, Value> {
     let mut schemas = Map::new();
-    for (part, fields) in kinds().parts() {
-        schemas.insert(name_of(part), object(edition, part, fields));
+    for (name, part) in kinds().parts() {
+        schemas.insert(name_of(name), object(edition, part.description, &part.fields));
     }
     for kind in kinds().all() {
-        let mut schema = object(edition, kind.name, &kind.fields);
-        for (name, of) in
-            [("apiVersion", Type::Text), ("kind", Type::Text), ("metadata", Type::Part("ObjectMeta"))]
-        {
-            schema["properties"][name] = described(edition, schema_of(edition, &of), kind.name, name);
+        let mut schema = object(edition, kind.description, &kind.fields);
+        for field in &COMMON_FIELDS {
+            schema["properties"][field.name] = property(edition, field);
         }
         schema["x-kubernetes-group-version-kind"] = told_kind(kind.name);
         schemas.insert(name_of(kind.name), schema);
@@ -114,31 +111,26 @@ fn reference(edition: Edition, part: &str) -> Value {
     json!({"$ref": format!("{}{}", edition.place(), name_of(part))})
 }
 
-fn object(edition: Edition, part: &str, fields: &[Field]) -> Value {
-    let property = |field: &Field| {
-        let schema = described(edition, schema_of(edition, &field.of), part, field.name);
-        (field.name.to_owned(), schema)
-    };
+fn object(edition: Edition, description: &str, fields: &[Field]) -> Value {
+    let property = |field: &Field| (field.name.to_owned(), property(edition, field));
     let properties: Map<String, Value> = fields.iter().map(property).collect();
     let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
     let mut object = json!({"type": "object", "properties": properties});
-    if let Some(words) = descriptions::of_part(part) {
-        object["description"] = json!(words);
-    }
+    object["description"] = json!(description);
     if !required.is_empty() {
         object["required"] = json!(required);
     }
     object
 }
 
-/// With what is said of the field. Version 3 takes nothing beside a reference: that goes into a list of one.
-fn described(edition: Edition, schema: Value, part: &str, field: &str) -> Value {
-    let Some(words) = descriptions::of_field(part, field) else { return schema };
+/// The schema of a field and its description. Version 3 takes nothing beside a reference: that goes into a list of one.
+fn property(edition: Edition, field: &Field) -> Value {
+    let schema = schema_of(edition, &field.of);
     let mut schema = match edition {
         Edition::V3 if schema.get("$ref").is_some() => json!({"allOf": [schema]}),
         _ => schema,
     };
-    schema["description"] = json!(words);
+    schema["description"] = json!(field.description);
     schema
 }
 

@@ -10,7 +10,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use futures_util::stream;
-use lilt_model::api::kinds::Kind;
+use lilt_api::kinds::Kind;
 use lilt_store::{Change, Happening, Key, Snapshot};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -355,8 +355,8 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use lilt_api::kinds::kinds;
     use lilt_model::Timestamp;
-    use lilt_model::api::kinds::kinds;
     use lilt_store::{ApiWriter, Draft};
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use lilt_model::api::check::complete;
-use lilt_model::api::kinds::{Kind, Type};
+use lilt_api::check::complete;
+use lilt_api::kinds::{Kind, Type};
 use serde_json::{Map, Value, json};
 
 use super::failure::Cause;

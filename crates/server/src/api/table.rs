@@ -1,8 +1,8 @@
 //! Objects as a table, for people who type `get`.
 
+use lilt_api::annotation;
+use lilt_api::kinds::Kind;
 use lilt_model::Timestamp;
-use lilt_model::api::annotation;
-use lilt_model::api::kinds::Kind;
 use serde_json::{Value, json};
 
 /// A column beside name and age: its head and where its value is in the object.
@@ -155,7 +155,7 @@ fn age(object: &Value, now: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lilt_model::api::kinds::kinds;
+    use lilt_api::kinds::kinds;
 
     use super::*;
 

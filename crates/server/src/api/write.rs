@@ -3,8 +3,8 @@
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use lilt_model::api::check::{Fault, check, prune};
-use lilt_model::api::kinds::Kind;
+use lilt_api::check::{Fault, check, prune};
+use lilt_api::kinds::Kind;
 use lilt_store::{Action, Key, Refusal, Snapshot, WriteRequest};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

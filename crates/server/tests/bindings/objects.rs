@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lilt_model::api::kinds::{Field, Type, kinds};
+use lilt_api::kinds::{Field, Type, kinds};
 
 const HEAD: &str = "// Written by `cargo test -p lilt-server --features ts`; do not edit.\n\
     \nimport type { ObjectMeta, Timestamp } from \"./protocol\";\n";

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use lilt_model::api::{API_VERSION, ObjectMeta, UIResource, UIResourceStatus};
+use lilt_api::{ObjectMeta, UIResource, UIResourceStatus};
 use lilt_model::auth::CodeLifetime;
 use lilt_model::log::Source;
 use lilt_model::request::Request;
@@ -242,10 +242,8 @@ impl Page {
 }
 
 pub(crate) fn resource(name: &str, order: i32) -> UIResource {
-    UIResource {
-        api_version: API_VERSION.to_owned(),
-        kind: "UIResource".to_owned(),
-        metadata: ObjectMeta { name: name.to_owned(), ..ObjectMeta::default() },
-        status: UIResourceStatus { order, ..UIResourceStatus::default() },
-    }
+    UIResource::new(
+        ObjectMeta { name: name.to_owned(), ..ObjectMeta::default() },
+        UIResourceStatus { order, ..UIResourceStatus::default() },
+    )
 }

@@ -1,7 +1,7 @@
 //! `GET /api/logs`, as `lilt logs` uses it.
 
+use lilt_api::UIBuildTerminated;
 use lilt_model::Timestamp;
-use lilt_model::api::BuildTerminated;
 use lilt_model::log::{Level, Line};
 use lilt_store::Commit;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -70,7 +70,7 @@ async fn an_unknown_name_is_told_once_the_tiltfile_is_loaded() {
     let server = Server::start().await;
     assert_eq!(server.get("/api/logs?resource=wbe").await.status, 200, "it may still come");
     let mut tiltfile = resource("(Tiltfile)", 0);
-    tiltfile.status.build_history.push(BuildTerminated::default());
+    tiltfile.status.build_history.push(UIBuildTerminated::default());
     server
         .writer
         .commit(Commit { resources: vec![tiltfile.into(), resource("web", 1).into()], ..Commit::default() });

@@ -1,7 +1,7 @@
 //! What a page sees over its WebSocket.
 
 use futures_util::SinkExt;
-use lilt_model::api::UpdateStatus;
+use lilt_api::UpdateStatus;
 use lilt_model::log::Line;
 use lilt_model::request::{Request, TriggerReason};
 use lilt_model::{ResourceName, Timestamp};

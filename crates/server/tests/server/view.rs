@@ -1,8 +1,8 @@
 //! Tilt's WebSocket, as its scripts see it.
 
 use futures_util::StreamExt;
+use lilt_api::UpdateStatus;
 use lilt_model::ResourceName;
-use lilt_model::api::UpdateStatus;
 use lilt_store::Commit;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;

@@ -1,8 +1,8 @@
 //! What resources deploy or run, in the result of a load.
 
-use lilt_model::api::fields::{Fields, Node, ignores, list_or_null, path, paths};
-use lilt_model::api::probe;
-use lilt_model::api::specs::{self, environment};
+use lilt_api::fields::{Fields, Node, ignores, list_or_null, path, paths};
+use lilt_api::probe_text as probe;
+use lilt_api::specs::{self, environment};
 use lilt_model::compose::ComposeResource;
 use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
 use lilt_model::resource::{Link, LocalResource, Resource};

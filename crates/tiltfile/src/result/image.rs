@@ -1,8 +1,8 @@
 //! Images in the result of a load.
 
+use lilt_api::fields::{Node, ignores, list_or_null, path, paths};
+use lilt_api::specs;
 use lilt_model::ResourceName;
-use lilt_model::api::fields::{Node, ignores, list_or_null, path, paths};
-use lilt_model::api::specs;
 use lilt_model::image::{ComposeBuild, ImageBuild, ImageTarget};
 use serde_json::json;
 

@@ -167,7 +167,7 @@ impl Model {
         self.pane.resize(columns.into(), areas.log.height.saturating_sub(1).into());
     }
 
-    pub(crate) fn chosen(&self) -> Option<(&ResourceName, &lilt_model::api::UIResource)> {
+    pub(crate) fn chosen(&self) -> Option<(&ResourceName, &lilt_api::UIResource)> {
         let name = self.list.chosen()?;
         Some((name, self.overview.resource(name)?))
     }

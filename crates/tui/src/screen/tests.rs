@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use lilt_client::sign_in::CurrentKeys;
-use lilt_model::api::{
-    API_VERSION, BuildRunning, BuildTerminated, DisableResourceStatus, EndpointLink, KubernetesInfo,
-    LocalInfo, ObjectMeta, RuntimeStatus, UIResource, UIResourceStatus, UISession, UISessionStatus,
+use lilt_api::{
+    DisableResourceStatus, ObjectMeta, RuntimeStatus, UIBuildRunning, UIBuildTerminated, UIResource,
+    UIResourceKubernetes, UIResourceLink, UIResourceLocal, UIResourceStatus, UISession, UISessionStatus,
     UnreachableService, UpdateStatus, annotation,
 };
+use lilt_client::sign_in::CurrentKeys;
 use lilt_model::auth::AuthKeys;
 use lilt_model::log::{Level, Line, Source};
 use lilt_model::request::{Request, TriggerReason};
@@ -79,12 +79,10 @@ impl Desk {
             let list = serde_json::json!(unreachable).to_string();
             metadata.annotations.insert(annotation::UNREACHABLE.to_owned(), list);
         }
-        let session = UISession {
-            api_version: API_VERSION.into(),
-            kind: "UISession".into(),
+        let session = UISession::new(
             metadata,
-            status: UISessionStatus { tiltfile_key: "/home/me/shop/Tiltfile".into(), ..Default::default() },
-        };
+            UISessionStatus { tiltfile_key: "/home/me/shop/Tiltfile".into(), ..Default::default() },
+        );
         self.model.update(Input::State(Changes {
             revision: 1,
             complete: true,
@@ -158,15 +156,10 @@ fn resource(name: &str, order: i32, update: UpdateStatus, runtime: RuntimeStatus
         order,
         update_status: update,
         runtime_status: runtime,
-        local_resource_info: Some(LocalInfo::default()),
+        local_resource_info: Some(UIResourceLocal::default()),
         ..UIResourceStatus::default()
     };
-    UIResource {
-        api_version: API_VERSION.into(),
-        kind: "UIResource".into(),
-        metadata: ObjectMeta { name: name.into(), ..ObjectMeta::default() },
-        status,
-    }
+    UIResource::new(ObjectMeta { name: name.into(), ..ObjectMeta::default() }, status)
 }
 
 fn labelled(mut resource: UIResource, labels: &[&str], notes: &[(&str, &str)]) -> UIResource {
@@ -179,9 +172,9 @@ fn labelled(mut resource: UIResource, labels: &[&str], notes: &[(&str, &str)]) -
     resource
 }
 
-fn ended(error: &str) -> Vec<BuildTerminated> {
+fn ended(error: &str) -> Vec<UIBuildTerminated> {
     let times = (Some(Timestamp(1_000_000)), Some(Timestamp(2_640_000)));
-    vec![BuildTerminated {
+    vec![UIBuildTerminated {
         error: error.into(),
         start_time: times.0,
         finish_time: times.1,
@@ -199,11 +192,11 @@ fn shop() -> Vec<UIResource> {
     );
     api.status.build_history = ended("exit code 1: go build ./...\nmain.go:12:3: undefined: items");
     api.status.endpoint_links = vec![
-        EndpointLink { url: "http://localhost:8080/".into(), name: String::new() },
-        EndpointLink { url: "http://localhost:8081/debug".into(), name: "debug".into() },
+        UIResourceLink { url: "http://localhost:8080/".into(), name: String::new() },
+        UIResourceLink { url: "http://localhost:8081/debug".into(), name: "debug".into() },
     ];
     api.status.local_resource_info = None;
-    api.status.k8s_resource_info = Some(KubernetesInfo {
+    api.status.k8s_resource_info = Some(UIResourceKubernetes {
         pod_name: "api-5f7c9d-x2x4".into(),
         pod_status: "Running".into(),
         pod_restarts: 2,
@@ -215,7 +208,7 @@ fn shop() -> Vec<UIResource> {
         &[(annotation::CAUSE, "1 File Changed: [web/index.html]")],
     );
     web.status.current_build =
-        Some(BuildRunning { start_time: Some(Timestamp(48_000_000)), span_id: String::new() });
+        Some(UIBuildRunning { start_time: Some(Timestamp(48_000_000)), span_id: String::new() });
     let waiting = labelled(
         resource("migrations", 3, UpdateStatus::Pending, RuntimeStatus::None),
         &["backend"],
@@ -416,7 +409,7 @@ fn keys_ask_for_what_the_page_has_buttons_for() {
 fn an_endpoint_that_is_no_web_page_is_not_opened() {
     let mut desk = Desk::new(80, 24);
     let mut it = resource("it", 0, UpdateStatus::Ok, RuntimeStatus::Ok);
-    it.status.endpoint_links = vec![EndpointLink { url: "file:///etc/passwd".into(), name: String::new() }];
+    it.status.endpoint_links = vec![UIResourceLink { url: "file:///etc/passwd".into(), name: String::new() }];
     desk.put(vec![it]);
     assert_eq!(desk.types("b"), None);
     assert!(desk.picture().contains("it has no endpoint"));

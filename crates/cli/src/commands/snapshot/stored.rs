@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use lilt_api::kinds::kinds;
+use lilt_api::{UIResource, UISession};
 use lilt_host::session_dir::SessionDir;
-use lilt_model::api::kinds::kinds;
-use lilt_model::api::{UIResource, UISession};
 use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, ResourceName, SpanId, Timestamp};
 use lilt_server::view::{Beyond, Reports};

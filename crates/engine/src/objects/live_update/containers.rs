@@ -1,6 +1,6 @@
 //! The containers that a `LiveUpdate` means.
 
-use lilt_model::api::{Object, ObjectKey};
+use lilt_api::{Object, ObjectKey};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodPhase, PodRef};
 use lilt_model::reference::Reference;
 use lilt_model::{ContainerId, ResourceName};

@@ -1,6 +1,6 @@
 //! What copies into the containers of a `LiveUpdate`.
 
-use lilt_model::api::{Object, ObjectKey, reading};
+use lilt_api::{Object, ObjectKey, reading};
 use lilt_model::files::{FileSet, IgnoreRule};
 use lilt_model::resource::Body;
 use lilt_model::{ContainerId, ResourceName};

@@ -1,7 +1,7 @@
 //! What a `LiveUpdate` tells of its containers.
 
+use lilt_api::fields::Fields;
 use lilt_model::ContainerId;
-use lilt_model::api::fields::Fields;
 use serde_json::{Map, Value, json};
 
 use super::containers::{Place, Waiting};

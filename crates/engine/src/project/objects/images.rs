@@ -1,8 +1,8 @@
 //! The objects that tell of images: how they are found, built and kept up to date in place.
 
+use lilt_api::fields::{Fields, sanitized};
+use lilt_api::specs;
 use lilt_model::ClusterName;
-use lilt_model::api::fields::{Fields, sanitized};
-use lilt_model::api::specs;
 use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
 use lilt_model::image::{BuildRecord, BuildStage, ImageBuild, ImageTarget};
 use lilt_model::resource::Body;

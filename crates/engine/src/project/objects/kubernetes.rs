@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use lilt_model::api::fields::Fields;
-use lilt_model::api::specs;
+use lilt_api::fields::Fields;
+use lilt_api::specs;
 use lilt_model::cluster::{ContainerState, Pod, PodRef};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::settings::ServerSideApply;

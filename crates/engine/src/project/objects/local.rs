@@ -1,8 +1,8 @@
 //! The objects that tell of local resources: their commands.
 
+use lilt_api::fields::Fields;
+use lilt_api::probe_text as probe;
 use lilt_model::Timestamp;
-use lilt_model::api::fields::Fields;
-use lilt_model::api::probe;
 use lilt_model::command::Command;
 use lilt_model::resource::LocalResource;
 use serde_json::{Value, json};

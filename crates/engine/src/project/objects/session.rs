@@ -1,6 +1,6 @@
 //! The objects that tell of the session as a whole.
 
-use lilt_model::api::fields::Fields;
+use lilt_api::fields::Fields;
 use lilt_model::cluster::{ClusterInfo, Registry};
 use lilt_model::duration::display;
 use lilt_model::resource::Body;

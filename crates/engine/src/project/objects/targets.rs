@@ -1,6 +1,6 @@
 //! What the session says of resources: their targets, in Tilt's terms.
 
-use lilt_model::api::RuntimeStatus;
+use lilt_api::RuntimeStatus;
 use lilt_model::cluster::{ContainerState, Pod, PodPhase};
 use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
 use lilt_model::resource::{Body, LocalResource};

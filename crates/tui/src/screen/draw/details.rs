@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use lilt_api::{UIResource, UIResourceLink, annotation};
 use lilt_model::Timestamp;
-use lilt_model::api::{EndpointLink, UIResource, annotation};
 use ratatui::style::Style;
 
 use super::{Canvas, Paint};
@@ -68,7 +68,7 @@ fn title(name: &str, resource: &UIResource) -> String {
 /// The most useful first: there may be little room.
 fn facts(resource: &UIResource, now: Timestamp) -> Vec<(&'static str, String)> {
     let mut facts = vec![("Update", update(resource, now))];
-    let link = |link: &EndpointLink| match link.name.as_str() {
+    let link = |link: &UIResourceLink| match link.name.as_str() {
         "" => link.url.clone(),
         name => format!("{} ({name})", link.url),
     };

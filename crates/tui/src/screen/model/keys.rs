@@ -1,7 +1,7 @@
 //! What every key does.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use lilt_model::api::UIResource;
+use lilt_api::UIResource;
 use lilt_model::log::Source;
 use lilt_model::request::{Request, TriggerReason};
 use lilt_model::resource::TriggerMode;

@@ -157,9 +157,9 @@ impl Check {
 fn is_plain(of: &Type, value: &Value) -> bool {
     match of {
         Type::Text => value.is_string(),
-        Type::Duration => value.as_str().is_some_and(|text| crate::duration::parse(text).is_ok()),
+        Type::Duration => value.as_str().is_some_and(|text| lilt_model::duration::parse(text).is_ok()),
         Type::Time | Type::MicroTime => {
-            value.as_str().is_some_and(|text| crate::Timestamp::from_rfc3339(text).is_some())
+            value.as_str().is_some_and(|text| lilt_model::Timestamp::from_rfc3339(text).is_some())
         }
         Type::Bool => value.is_boolean(),
         Type::Int32 => value.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::object::Object;
-use crate::command::Command;
-use crate::files::{FileSet, IgnoreRule};
-use crate::image::{
+use crate::object::Object;
+use lilt_model::command::Command;
+use lilt_model::files::{FileSet, IgnoreRule};
+use lilt_model::image::{
     CustomBuild, CustomOutput, DockerBuild, ImageTarget, LiveUpdate, Run, Sync, clean_container_path,
 };
-use crate::kubernetes::Forward;
-use crate::locator::{ImageLocator, ImageObject, ObjectSelector};
-use crate::names::ImageName;
+use lilt_model::kubernetes::Forward;
+use lilt_model::locator::{ImageLocator, ImageObject, ObjectSelector};
+use lilt_model::names::ImageName;
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().unwrap_or_default()
@@ -186,8 +186,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::fields::Fields;
-    use crate::api::specs;
+    use crate::fields::Fields;
+    use crate::specs;
 
     fn object(spec: Value) -> Object {
         Object::read(json!({"metadata": {"name": "x"}, "spec": spec}))

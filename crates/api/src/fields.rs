@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::files::IgnoreRule;
-use crate::secret::{Redactor, redact_values};
+use lilt_model::files::IgnoreRule;
+use lilt_model::secret::{Redactor, redact_values};
 
 /// JSON with field names that are known beforehand: a project has hundreds of thousands, and a map of texts would be
 /// most of the work of writing them.

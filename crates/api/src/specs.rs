@@ -5,14 +5,14 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::fields::{Fields, Node, ignores, list_or_null, path, sanitized};
-use crate::command::Command;
-use crate::compose::{ComposeConfig, ComposeResource};
-use crate::image::{CustomBuild, CustomOutput, DockerBuild, ImageTarget, LiveUpdate};
-use crate::kubernetes::{CustomDeploy, DiscoveryStrategy, Forward, KubernetesResource};
-use crate::locator::ImageLocator;
-use crate::names::{ImageName, ResourceName};
-use crate::time::Timestamp;
+use crate::fields::{Fields, Node, ignores, list_or_null, path, sanitized};
+use lilt_model::command::Command;
+use lilt_model::compose::{ComposeConfig, ComposeResource};
+use lilt_model::image::{CustomBuild, CustomOutput, DockerBuild, ImageTarget, LiveUpdate};
+use lilt_model::kubernetes::{CustomDeploy, DiscoveryStrategy, Forward, KubernetesResource};
+use lilt_model::locator::ImageLocator;
+use lilt_model::names::{ImageName, ResourceName};
+use lilt_model::time::Timestamp;
 
 /// Sidecars whose logs nobody asked for.
 pub const QUIET_CONTAINERS: [&str; 4] = ["istio-init", "istio-proxy", "linkerd-proxy", "linkerd-init"];
@@ -40,7 +40,7 @@ pub fn kubernetes_apply(
         .put_unless_empty("imageLocators", body.image_locators.iter().map(locator).collect::<Node>())
         .put(
             "timeout",
-            crate::duration::display(std::time::Duration::from_secs(body.apply_timeout_secs.into())),
+            lilt_model::duration::display(std::time::Duration::from_secs(body.apply_timeout_secs.into())),
         )
         .put_unless_empty("kubernetesDiscoveryTemplateSpec", discovery)
         .put_unless_empty("portForwardTemplateSpec", forwards(&body.forwards))
@@ -243,12 +243,12 @@ pub fn environment(command: &Command) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compose::ComposeProject;
-    use crate::files::FileSet;
-    use crate::image::{Run, Sync};
-    use crate::kubernetes::KubernetesResource;
-    use crate::locator::{ImageObject, ObjectSelector};
-    use crate::secret::{Redactor, Secret};
+    use lilt_model::compose::ComposeProject;
+    use lilt_model::files::FileSet;
+    use lilt_model::image::{Run, Sync};
+    use lilt_model::kubernetes::KubernetesResource;
+    use lilt_model::locator::{ImageObject, ObjectSelector};
+    use lilt_model::secret::{Redactor, Secret};
 
     /// A Tiltfile in which everything has the same name, which is also the value of a Secret.
     #[test]
@@ -361,7 +361,7 @@ mod tests {
                 // Written anew if a value was redacted; its content is what counts.
                 for pointer in ["/yaml", "/project/yaml"] {
                     if let Some(text) = value.pointer_mut(pointer) {
-                        *text = json!(crate::yaml::documents(text.as_str().unwrap()).unwrap());
+                        *text = json!(lilt_model::yaml::documents(text.as_str().unwrap()).unwrap());
                     }
                 }
                 value

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::fields::{Fields, Node};
-use crate::probe::{Probe, ProbeAction};
+use crate::fields::{Fields, Node};
+use lilt_model::probe::{Probe, ProbeAction};
 
 /// With fields in Tilt's order; what is empty is left out.
 pub fn written(probe: &Probe) -> Node {

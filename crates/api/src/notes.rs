@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::object::Object;
+use crate::object::Object;
 
 /// What was added or changed, and what was taken away.
 type Changes = BTreeMap<String, Option<String>>;

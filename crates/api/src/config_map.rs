@@ -1,0 +1,23 @@
+//! `ConfigMap`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::kinds::ApiKind;
+
+/// Values by name, for other objects to look at. The one named RESOURCE-disable switches that resource off and on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ConfigMap {
+    /// The values by name; all of them are texts.
+    pub data: BTreeMap<String, String>,
+}
+
+impl ApiKind for ConfigMap {
+    const NAME: &'static str = "ConfigMap";
+    const PLURAL: &'static str = "configmaps";
+    const SHORT_NAMES: &'static [&'static str] = &["cm"];
+}

@@ -1,0 +1,148 @@
+//! Derives [`Kind`]s from the JSON schemas of the types.
+//!
+//! A JSON schema says more than the API's own documents do, in other words: `anyOf` for what may be absent, `enum` for
+//! closed sets, defaults. What OpenAPI, `explain` and validation need of it is kept; the schemas themselves are not.
+
+use std::collections::BTreeMap;
+
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value};
+
+use crate::kinds::{ApiKind, COMMON_FIELDS, Field, Kind, Part, Type};
+use crate::{
+    Cluster, Cmd, CmdImage, ConfigMap, DockerComposeLogStream, DockerComposeService, DockerImage, Extension,
+    ExtensionRepo, FileWatch, ImageMap, KubernetesApply, KubernetesDiscovery, LiveUpdate, PodLogStream,
+    PortForward, Session, Tiltfile, ToggleButton, UIButton, UIResource, UISession,
+};
+
+type Definitions = Map<String, Value>;
+
+/// All kinds, and the parts that they consist of.
+pub(crate) fn derive() -> (Vec<Kind>, BTreeMap<&'static str, Part>) {
+    // Fields that are always written are the required ones of what is serialized.
+    let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    macro_rules! roots {
+        ($($kind:ty),* $(,)?) => { vec![$(Root::of::<$kind>(&mut generator)),*] };
+    }
+    let roots: Vec<Root> = roots![
+        Cluster,
+        Cmd,
+        CmdImage,
+        ConfigMap,
+        DockerComposeLogStream,
+        DockerComposeService,
+        DockerImage,
+        Extension,
+        ExtensionRepo,
+        FileWatch,
+        ImageMap,
+        KubernetesApply,
+        KubernetesDiscovery,
+        LiveUpdate,
+        PodLogStream,
+        PortForward,
+        Session,
+        Tiltfile,
+        ToggleButton,
+        UIButton,
+        UIResource,
+        UISession,
+    ];
+    let definitions = generator.take_definitions(true);
+    let kinds = roots.into_iter().map(|root| root.kind(&definitions)).collect();
+    let parts = definitions.iter().filter(|(_, schema)| is_object(schema)).map(|(name, schema)| {
+        let part = Part { description: description(schema), fields: fields(schema, &definitions) };
+        (forever(name), part)
+    });
+    (kinds, parts.collect())
+}
+
+/// The schema of a kind, and what its type says besides.
+struct Root {
+    name: &'static str,
+    plural: &'static str,
+    short_names: &'static [&'static str],
+    schema: Value,
+}
+
+impl Root {
+    fn of<K: ApiKind>(generator: &mut SchemaGenerator) -> Self {
+        let schema = K::json_schema(generator).to_value();
+        Self { name: K::NAME, plural: K::PLURAL, short_names: K::SHORT_NAMES, schema }
+    }
+
+    fn kind(self, definitions: &Definitions) -> Kind {
+        let Self { name, plural, short_names, schema } = self;
+        let mut fields = fields(&schema, definitions);
+        fields.retain(|field| COMMON_FIELDS.iter().all(|common| common.name != field.name));
+        // What is asked for and what became of it may both be left out.
+        fields.iter_mut().for_each(|field| field.required = false);
+        Kind { name, plural, short_names, description: description(&schema), fields }
+    }
+}
+
+/// Names and descriptions live as long as the program.
+fn forever(text: &str) -> &'static str {
+    String::leak(text.to_owned())
+}
+
+/// The doc comment in one line.
+fn description(schema: &Value) -> &'static str {
+    forever(&schema["description"].as_str().unwrap_or_default().replace('\n', " "))
+}
+
+fn is_object(schema: &Value) -> bool {
+    schema["type"] == "object" && schema.get("additionalProperties").is_none()
+}
+
+fn fields(schema: &Value, definitions: &Definitions) -> Vec<Field> {
+    let required = schema["required"].as_array();
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let field = |(position, (name, schema)): (usize, (&String, &Value))| Field {
+        name: forever(name),
+        of: type_of(schema, definitions),
+        required: is_required(name),
+        description: description(schema),
+        position,
+    };
+    let mut fields: Vec<Field> = properties.enumerate().map(field).collect();
+    fields.sort_by_key(|field| field.name);
+    fields
+}
+
+fn type_of(schema: &Value, definitions: &Definitions) -> Type {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let name = reference.rsplit('/').next().unwrap_or(reference);
+        return named(name, &definitions[name]);
+    }
+    // What may be absent is that or null.
+    if let Some(choices) = schema["anyOf"].as_array() {
+        let present = choices.iter().find(|choice| choice["type"] != "null");
+        return present.map_or(Type::Any, |choice| type_of(choice, definitions));
+    }
+    let name = match &schema["type"] {
+        Value::Array(names) => names.iter().find(|name| **name != "null").and_then(Value::as_str),
+        name => name.as_str(),
+    };
+    match name {
+        Some("string") => Type::Text,
+        Some("boolean") => Type::Bool,
+        Some("integer") if schema["format"] == "int64" => Type::Int64,
+        Some("integer") => Type::Int32,
+        Some("array") => Type::List(Box::new(type_of(&schema["items"], definitions))),
+        Some("object") => Type::Map,
+        _ => Type::Any,
+    }
+}
+
+fn named(name: &str, schema: &Value) -> Type {
+    match name {
+        "Time" => Type::Time,
+        "MicroTime" => Type::MicroTime,
+        "Duration" => Type::Duration,
+        part if is_object(schema) => Type::Part(forever(part)),
+        // A closed set of words.
+        _ => Type::Text,
+    }
+}
