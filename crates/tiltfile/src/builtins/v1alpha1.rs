@@ -1,7 +1,7 @@
 //! `v1alpha1`: makes objects of Tilt's API and the parts of them.
 //!
-//! One table says which there are, which fields they have and of what types; nothing here knows them by name, but for
-//! the rules of `check`. What is made is kept in `api_objects` of the declarations, in order: the loader of `ext://`
+//! The API's types say which there are, which fields they have and of what types; nothing here knows them by name, but
+//! for the rules of `check` and the differences in `table`. What is made is kept in `api_objects` of the declarations, in order: the loader of `ext://`
 //! looks there for repositories and extensions.
 
 // Only for what the derives of starlark generate.
@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use allocative::Allocative;
+use lilt_api::API_VERSION;
 use lilt_model::Failure;
 use serde_json::{Map, Value as Json, json};
 use starlark::any::ProvidesStaticType;
@@ -32,7 +33,6 @@ use crate::session::{Session, session};
 use read::Reader;
 use table::{TABLE, Type};
 
-const API_VERSION: &str = "tilt.dev/v1alpha1";
 /// What every object takes besides its own fields.
 const METADATA: [(&str, &str); 3] =
     [("name", "Of the object."), ("labels", "A dict of strings."), ("annotations", "A dict of strings.")];

@@ -1,4 +1,4 @@
-//! From the values that a Tiltfile gives to the fields of an object, by the types of the table.
+//! From the values that a Tiltfile gives to the fields of an object, by the types of its parameters.
 
 use lilt_model::{Failure, Timestamp, duration};
 use serde_json::{Map, Value as Json};
