@@ -5,10 +5,11 @@ use std::path::Path;
 
 use lilt_api::{
     ConfigMapDisableSource, DisableResourceStatus, DisableSource, ManagedFieldsEntry, ObjectMeta,
-    OwnerReference, RuntimeStatus, TiltBuild, UIBuildRunning, UIBuildTerminated, UIFeatureFlag, UIResource,
-    UIResourceCompose, UIResourceCondition, UIResourceKubernetes, UIResourceLink, UIResourceLocal,
-    UIResourceStateWaiting, UIResourceStateWaitingOnRef, UIResourceStatus, UIResourceTargetSpec, UISession,
-    UISessionStatus, UnreachableService, UpdateStatus, VersionSettings, annotation,
+    OwnerReference, RuntimeStatus, TiltBuild, Time, UIBuildRunning, UIBuildTerminated, UIFeatureFlag,
+    UIResource, UIResourceCompose, UIResourceCondition, UIResourceKubernetes, UIResourceLink,
+    UIResourceLocal, UIResourceStateWaiting, UIResourceStateWaitingOnRef, UIResourceStatus,
+    UIResourceTargetSpec, UISession, UISessionStatus, UnreachableService, UpdateStatus, VersionSettings,
+    annotation,
 };
 use lilt_model::cluster::{ObjectCondition, ReportedNotice, ReportedObject};
 use lilt_model::log::{Level, Line, Source};
@@ -21,9 +22,6 @@ use lilt_server::lines::{LogPage, LogSections};
 use lilt_server::protocol::{PageMessage, ServerMessage};
 use lilt_server::{ResourceTimeline, RunningSession, Timeline};
 use ts_rs::{Config, TS};
-
-#[path = "bindings/objects.rs"]
-mod objects;
 
 const HEAD: &str = "// Written by `cargo test -p lilt-server --features ts`; do not edit.\n\
     \nimport type { UIButton } from \"./objects\";\n";
@@ -40,6 +38,9 @@ macro_rules! declare {
         text
     }};
 }
+
+#[path = "bindings/objects.rs"]
+mod objects;
 
 fn annotations() -> String {
     format!(
@@ -64,6 +65,7 @@ fn typescript_types_are_those_of_the_protocol() {
         ResourceName,
         SpanId,
         Timestamp,
+        Time,
         ObjectMeta,
         UIResource,
         UIResourceStatus,

@@ -1,239 +1,627 @@
 // Written by `cargo test -p lilt-server --features ts`; do not edit.
 
-import type { ObjectMeta, Timestamp } from "./protocol";
+import type { ObjectMeta, Time, Timestamp } from "./protocol";
 
-export interface KubernetesDiscovery {
+export interface ApiObject<Spec, Status> {
   apiVersion?: string;
   kind?: string;
   metadata: ObjectMeta;
-  spec: KubernetesDiscoverySpec;
-  status?: KubernetesDiscoveryStatus | null;
+  spec: Spec;
+  status?: Status | null;
 }
 
-export interface PortForward {
-  apiVersion?: string;
-  kind?: string;
-  metadata: ObjectMeta;
-  spec: PortForwardSpec;
-  status?: PortForwardStatus | null;
-}
+export type KubernetesDiscovery = ApiObject<KubernetesDiscoverySpec, KubernetesDiscoveryStatus>;
 
-export interface UIButton {
-  apiVersion?: string;
-  kind?: string;
-  metadata: ObjectMeta;
-  spec: UIButtonSpec;
-  status?: UIButtonStatus | null;
-}
+export type PortForward = ApiObject<PortForwardSpec, PortForwardStatus>;
 
-export interface Container {
-  id: string;
-  image: string;
-  name: string;
-  ports: number[] | null;
-  ready: boolean;
-  restarts: number;
-  state: ContainerState;
-}
+export type UIButton = ApiObject<UIButtonSpec, UIButtonStatus>;
 
-export interface ContainerState {
-  running: ContainerStateRunning | null;
-  terminated: ContainerStateTerminated | null;
-  waiting: ContainerStateWaiting | null;
-}
+/**
+ * A container of a pod.
+ */
+export type Container = { 
+/**
+ * What the container runtime calls it.
+ */
+id: string, 
+/**
+ * The image that it runs.
+ */
+image: string, 
+/**
+ * The name.
+ */
+name: string, 
+/**
+ * The ports that it declares.
+ */
+ports: Array<number>, 
+/**
+ * Whether it is ready.
+ */
+ready: boolean, 
+/**
+ * How often it was started again.
+ */
+restarts: number, 
+/**
+ * How it is; one of three.
+ */
+state: ContainerState, };
 
-export interface ContainerStateRunning {
-  startedAt: Timestamp | null;
-}
+/**
+ * How a container is; one of them.
+ */
+export type ContainerState = { 
+/**
+ * Set while it runs.
+ */
+running: ContainerStateRunning | null, 
+/**
+ * Set when it has ended.
+ */
+terminated: ContainerStateTerminated | null, 
+/**
+ * Set while it has not begun.
+ */
+waiting: ContainerStateWaiting | null, };
 
-export interface ContainerStateTerminated {
-  exitCode: number;
-  finishedAt: Timestamp | null;
-  reason?: string;
-  startedAt: Timestamp | null;
-}
+/**
+ * It runs.
+ */
+export type ContainerStateRunning = { 
+/**
+ * When it began.
+ */
+startedAt: Time | null, };
 
-export interface ContainerStateWaiting {
-  reason: string;
-}
+/**
+ * It has ended.
+ */
+export type ContainerStateTerminated = { 
+/**
+ * The code that the process ended with.
+ */
+exitCode: number, 
+/**
+ * When it ended.
+ */
+finishedAt: Time | null, 
+/**
+ * Why, in a word or a sentence.
+ */
+reason?: string, 
+/**
+ * When it began.
+ */
+startedAt: Time | null, };
 
-export interface Forward {
-  containerPort: number;
-  host?: string;
-  localPort?: number;
-  name?: string;
-  path?: string;
-}
+/**
+ * It has not begun.
+ */
+export type ContainerStateWaiting = { 
+/**
+ * Why, in a word or a sentence.
+ */
+reason: string, };
 
-export interface ForwardStatus {
-  addresses: string[] | null;
-  containerPort: number;
-  error?: string;
-  localPort: number;
-  startedAt?: Timestamp | null;
-}
+/**
+ * A port of this machine that leads to one of a pod.
+ */
+export type Forward = { 
+/**
+ * The port on this machine; 0 takes one that is free.
+ */
+localPort?: number, 
+/**
+ * The port in the container.
+ */
+containerPort: number, 
+/**
+ * The address on this machine; without one it is localhost.
+ */
+host?: string, 
+/**
+ * What the link to it is called.
+ */
+name?: string, 
+/**
+ * What is appended to the link.
+ */
+path?: string, };
 
-export interface KubernetesDiscoverySpec {
-  cluster?: string;
-  extraSelectors?: LabelSelector[] | null;
-  podLogStreamTemplateSpec?: PodLogStreamTemplateSpec | null;
-  portForwardTemplateSpec?: PortForwardTemplateSpec | null;
-  watches: KubernetesWatchRef[] | null;
-}
+/**
+ * How a forward goes.
+ */
+export type ForwardStatus = { 
+/**
+ * The port on this machine that it has.
+ */
+localPort: number, 
+/**
+ * The port in the container.
+ */
+containerPort: number, 
+/**
+ * Where it listens.
+ */
+addresses: Array<string>, 
+/**
+ * When it began.
+ */
+startedAt?: Timestamp | null, 
+/**
+ * What went wrong; empty if nothing did.
+ */
+error?: string, };
 
-export interface KubernetesDiscoveryStateRunning {
-  startTime: Timestamp | null;
-}
+/**
+ * Which pods.
+ */
+export type KubernetesDiscoverySpec = { 
+/**
+ * Where they are, and what they come of.
+ */
+watches: Array<KubernetesWatchRef>, 
+/**
+ * Pods of the watched namespaces with these labels count, too.
+ */
+extraSelectors?: Array<LabelSelector>, 
+/**
+ * Which ports lead to the best of them.
+ */
+portForwardTemplateSpec?: PortForwardTemplateSpec | null, 
+/**
+ * Which of their logs are shown.
+ */
+podLogStreamTemplateSpec?: PodLogStreamTemplateSpec | null, 
+/**
+ * The name of the Cluster object; without one it is "default".
+ */
+cluster?: string, };
 
-export interface KubernetesDiscoveryStateWaiting {
-  reason: string;
-}
+/**
+ * It looks for pods.
+ */
+export type KubernetesDiscoveryStateRunning = { 
+/**
+ * When it began.
+ */
+startTime: Timestamp | null, };
 
-export interface KubernetesDiscoveryStatus {
-  monitorStartTime?: Timestamp | null;
-  pods: Pod[] | null;
-  running?: KubernetesDiscoveryStateRunning | null;
-  waiting?: KubernetesDiscoveryStateWaiting | null;
-}
+/**
+ * It cannot look yet.
+ */
+export type KubernetesDiscoveryStateWaiting = { 
+/**
+ * Why, in a word or a sentence.
+ */
+reason: string, };
 
-export interface KubernetesWatchRef {
-  name?: string;
-  namespace: string;
-  uid?: string;
-}
+/**
+ * The pods that were found.
+ */
+export type KubernetesDiscoveryStatus = { 
+/**
+ * Since when nothing is missed.
+ */
+monitorStartTime?: Timestamp | null, 
+/**
+ * The pods, as they are now.
+ */
+pods: Array<Pod>, 
+/**
+ * Set while it runs.
+ */
+running?: KubernetesDiscoveryStateRunning | null, 
+/**
+ * Set while it has not begun.
+ */
+waiting?: KubernetesDiscoveryStateWaiting | null, };
 
-export interface LabelSelector {
-  matchExpressions?: LabelSelectorRequirement[] | null;
-  matchLabels?: Record<string, string>;
-}
+/**
+ * A namespace, and an object in it that pods come of.
+ */
+export type KubernetesWatchRef = { 
+/**
+ * The uid of the object; without one the namespace alone counts.
+ */
+uid?: string, 
+/**
+ * The namespace.
+ */
+namespace: string, 
+/**
+ * The name of the object, for people.
+ */
+name?: string, };
 
-export interface LabelSelectorRequirement {
-  key: string;
-  operator: string;
-  values?: string[] | null;
-}
+/**
+ * Which labels; all of it must be met.
+ */
+export type LabelSelector = { 
+/**
+ * Labels with these values.
+ */
+matchLabels?: { [key in string]: string }, 
+/**
+ * What must be so of labels.
+ */
+matchExpressions?: Array<LabelSelectorRequirement>, };
 
-export interface Pod {
-  ancestorUID?: string;
-  conditions?: PodCondition[] | null;
-  containers: Container[] | null;
-  createdAt: Timestamp | null;
-  deleting: boolean;
-  errors: string[] | null;
-  initContainers?: Container[] | null;
-  name: string;
-  namespace: string;
-  owner?: PodOwner | null;
-  phase: string;
-  podTemplateSpecHash?: string;
-  status: string;
-  uid: string;
-}
+/**
+ * What must be so of a label.
+ */
+export type LabelSelectorRequirement = { 
+/**
+ * The name of the label.
+ */
+key: string, 
+/**
+ * In, NotIn, Exists or DoesNotExist.
+ */
+operator: string, 
+/**
+ * The values for In and NotIn.
+ */
+values?: Array<string>, };
 
-export interface PodCondition {
-  lastTransitionTime?: Timestamp | null;
-  message?: string;
-  reason?: string;
-  status: string;
-  type: string;
-}
+/**
+ * A pod, as the cluster tells it.
+ */
+export type Pod = { 
+/**
+ * What it came of.
+ */
+ancestorUID?: string, 
+/**
+ * What the cluster says of it.
+ */
+conditions?: Array<PodCondition>, 
+/**
+ * Its containers.
+ */
+containers: Array<Container>, 
+/**
+ * When it was made.
+ */
+createdAt: Time | null, 
+/**
+ * Whether it is about to go.
+ */
+deleting: boolean, 
+/**
+ * What is wrong with it.
+ */
+errors: Array<string>, 
+/**
+ * Those that run before the others.
+ */
+initContainers?: Array<Container>, 
+/**
+ * The name.
+ */
+name: string, 
+/**
+ * The namespace in the cluster; without one it is that of the kubeconfig context.
+ */
+namespace: string, 
+/**
+ * What made it.
+ */
+owner?: PodOwner | null, 
+/**
+ * Pending, Running, Succeeded, Failed or Unknown.
+ */
+phase: string, 
+/**
+ * Tells pods of one deployment from those of the next.
+ */
+podTemplateSpecHash?: string, 
+/**
+ * How it is, as `kubectl get pods` says it.
+ */
+status: string, 
+/**
+ * Its uid.
+ */
+uid: string, };
 
-export interface PodLogStreamTemplateSpec {
-  ignoreContainers?: string[] | null;
-  onlyContainers?: string[] | null;
-  sinceTime?: Timestamp | null;
-}
+/**
+ * Something that is so of a pod, or is not.
+ */
+export type PodCondition = { 
+/**
+ * Since when it is so.
+ */
+lastTransitionTime?: Time | null, 
+/**
+ * More about it, for people.
+ */
+message?: string, 
+/**
+ * Why, in a word or a sentence.
+ */
+reason?: string, 
+/**
+ * True, False or Unknown.
+ */
+status: string, 
+/**
+ * What it is about, such as Ready.
+ */
+type: string, };
 
-export interface PodOwner {
-  apiVersion: string;
-  creationTimestamp?: Timestamp | null;
-  kind: string;
-  name: string;
-}
+/**
+ * Which logs of pods are shown.
+ */
+export type PodLogStreamTemplateSpec = { 
+/**
+ * Lines before that are left out.
+ */
+sinceTime?: Time | null, 
+/**
+ * Only those of these containers.
+ */
+onlyContainers?: Array<string>, 
+/**
+ * All but those of these containers.
+ */
+ignoreContainers?: Array<string>, };
 
-export interface PortForwardSpec {
-  cluster?: string;
-  forwards: Forward[] | null;
-  namespace?: string;
-  podName: string;
-}
+/**
+ * What made a pod.
+ */
+export type PodOwner = { 
+/**
+ * Group and version of the object.
+ */
+apiVersion: string, 
+/**
+ * When that was made.
+ */
+creationTimestamp?: Time | null, 
+/**
+ * What the object is.
+ */
+kind: string, 
+/**
+ * The name.
+ */
+name: string, };
 
-export interface PortForwardStatus {
-  forwardStatuses?: ForwardStatus[] | null;
-}
+/**
+ * From where to where.
+ */
+export type PortForwardSpec = { 
+/**
+ * The pod.
+ */
+podName: string, 
+/**
+ * The namespace in the cluster; without one it is that of the kubeconfig context.
+ */
+namespace?: string, 
+/**
+ * The ports.
+ */
+forwards: Array<Forward>, 
+/**
+ * The name of the Cluster object; without one it is "default".
+ */
+cluster?: string, };
 
-export interface PortForwardTemplateSpec {
-  forwards: Forward[] | null;
-}
+/**
+ * How it goes.
+ */
+export type PortForwardStatus = { 
+/**
+ * Each of the ports.
+ */
+forwardStatuses?: Array<ForwardStatus>, };
 
-export interface UIBoolInputSpec {
-  defaultValue?: boolean;
-  falseString?: string;
-  trueString?: string;
-}
+/**
+ * Which ports lead to a pod.
+ */
+export type PortForwardTemplateSpec = { 
+/**
+ * The ports.
+ */
+forwards: Array<Forward>, };
 
-export interface UIBoolInputStatus {
-  value: boolean;
-}
+/**
+ * A check box.
+ */
+export type UIBoolInputSpec = { 
+/**
+ * Whether it is checked at first.
+ */
+defaultValue?: boolean, 
+/**
+ * The variable's value if it is checked; without one: true.
+ */
+trueString?: string | null, 
+/**
+ * The variable's value if it is not checked; without one: false.
+ */
+falseString?: string | null, };
 
-export interface UIButtonSpec {
-  disabled?: boolean;
-  iconName?: string;
-  iconSVG?: string;
-  inputs?: UIInputSpec[] | null;
-  location: UIComponentLocation;
-  requiresConfirmation?: boolean;
-  text: string;
-}
+/**
+ * What was entered.
+ */
+export type UIBoolInputStatus = { 
+/**
+ * The value.
+ */
+value: boolean, };
 
-export interface UIButtonStatus {
-  inputs?: UIInputStatus[] | null;
-  lastClickedAt?: Timestamp | null;
-}
+/**
+ * How the button looks, and where.
+ */
+export type UIButtonSpec = { 
+/**
+ * Where on the page it stands.
+ */
+location: UIComponentLocation, 
+/**
+ * What stands on it.
+ */
+text: string, 
+/**
+ * The name of an icon of Material Icons.
+ */
+iconName?: string, 
+/**
+ * An icon as an <svg> element.
+ */
+iconSVG?: string, 
+/**
+ * Whether it cannot be clicked.
+ */
+disabled?: boolean, 
+/**
+ * Whether a second click is needed.
+ */
+requiresConfirmation?: boolean, 
+/**
+ * What can be entered before a click.
+ */
+inputs?: Array<UIInputSpec>, };
 
-export interface UIChoiceInputSpec {
-  choices?: string[] | null;
-}
+/**
+ * The last click.
+ */
+export type UIButtonStatus = { 
+/**
+ * When it was clicked. A later time is a click.
+ */
+lastClickedAt?: Timestamp | null, 
+/**
+ * What was entered with it.
+ */
+inputs?: Array<UIInputStatus>, };
 
-export interface UIChoiceInputStatus {
-  value: string;
-}
+/**
+ * One of several.
+ */
+export type UIChoiceInputSpec = { 
+/**
+ * What can be chosen. The first one is, at first.
+ */
+choices?: Array<string>, };
 
-export interface UIComponentLocation {
-  componentID: string;
-  componentType: string;
-}
+/**
+ * What was chosen.
+ */
+export type UIChoiceInputStatus = { 
+/**
+ * The value.
+ */
+value: string, };
 
-export interface UIHiddenInputSpec {
-  value: string;
-}
+/**
+ * A place on the page.
+ */
+export type UIComponentLocation = { 
+/**
+ * The name of the resource; of global ones, nav or another place.
+ */
+componentID: string, 
+/**
+ * Resource or Global.
+ */
+componentType: string, };
 
-export interface UIHiddenInputStatus {
-  value: string;
-}
+/**
+ * A value that goes along.
+ */
+export type UIHiddenInputSpec = { 
+/**
+ * The value.
+ */
+value: string, };
 
-export interface UIInputSpec {
-  bool?: UIBoolInputSpec | null;
-  choice?: UIChoiceInputSpec | null;
-  hidden?: UIHiddenInputSpec | null;
-  label?: string;
-  name: string;
-  text?: UITextInputSpec | null;
-}
+/**
+ * What went along.
+ */
+export type UIHiddenInputStatus = { 
+/**
+ * The value.
+ */
+value: string, };
 
-export interface UIInputStatus {
-  bool?: UIBoolInputStatus | null;
-  choice?: UIChoiceInputStatus | null;
-  hidden?: UIHiddenInputStatus | null;
-  name: string;
-  text?: UITextInputStatus | null;
-}
+/**
+ * Something to enter; one of text, bool, choice and hidden.
+ */
+export type UIInputSpec = { 
+/**
+ * The name of the variable that gets it.
+ */
+name: string, 
+/**
+ * What stands beside it.
+ */
+label?: string, 
+/**
+ * A text.
+ */
+text?: UITextInputSpec | null, 
+/**
+ * A check box.
+ */
+bool?: UIBoolInputSpec | null, 
+/**
+ * Nothing to see: a value that goes along.
+ */
+hidden?: UIHiddenInputSpec | null, 
+/**
+ * One of several.
+ */
+choice?: UIChoiceInputSpec | null, };
 
-export interface UITextInputSpec {
-  defaultValue?: string;
-  placeholder?: string;
-}
+/**
+ * What was entered.
+ */
+export type UIInputStatus = { 
+/**
+ * Which of the inputs.
+ */
+name: string, 
+/**
+ * Of a text.
+ */
+text?: UITextInputStatus | null, 
+/**
+ * Of a check box.
+ */
+bool?: UIBoolInputStatus | null, 
+/**
+ * What went along.
+ */
+hidden?: UIHiddenInputStatus | null, 
+/**
+ * Of several.
+ */
+choice?: UIChoiceInputStatus | null, };
 
-export interface UITextInputStatus {
-  value: string;
-}
+/**
+ * A text.
+ */
+export type UITextInputSpec = { 
+/**
+ * What stands there at first.
+ */
+defaultValue?: string, 
+/**
+ * What stands there in grey while nothing does.
+ */
+placeholder?: string, };
+
+/**
+ * What was entered.
+ */
+export type UITextInputStatus = { 
+/**
+ * The value.
+ */
+value: string, };

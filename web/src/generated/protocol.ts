@@ -78,96 +78,603 @@ export type SpanId = string;
 export type Timestamp = string;
 
 /**
- * The part of Kubernetes' object metadata that lilt fills.
+ * A time in whole seconds.
  */
-export type ObjectMeta = { name: string, labels?: { [key in string]: string }, annotations?: { [key in string]: string }, creationTimestamp?: Timestamp | null, };
+export type Time = string;
 
-export type UIResource = { apiVersion: string, kind: string, metadata: ObjectMeta, status: UIResourceStatus, };
+/**
+ * What all objects have.
+ */
+export type ObjectMeta = { 
+/**
+ * Its name, unique among its kind.
+ */
+name: string, 
+/**
+ * The beginning of a name that the server completes.
+ */
+generateName?: string, 
+/**
+ * Not used: these objects have no namespaces.
+ */
+namespace?: string, 
+/**
+ * Not used.
+ */
+selfLink?: string, 
+/**
+ * Tells it from later objects of the same name.
+ */
+uid?: string, 
+/**
+ * Another one after each change; who writes with an old one is refused.
+ */
+resourceVersion?: string, 
+/**
+ * Not used.
+ */
+generation?: number, 
+/**
+ * Short texts by name, for selectors.
+ */
+labels?: { [key in string]: string }, 
+/**
+ * Notes by name, of any content.
+ */
+annotations?: { [key in string]: string }, 
+/**
+ * When it was made.
+ */
+creationTimestamp?: Timestamp | null, 
+/**
+ * When its deletion was asked for.
+ */
+deletionTimestamp?: Time | null, 
+/**
+ * How long its deletion may take.
+ */
+deletionGracePeriodSeconds?: number, 
+/**
+ * To which objects it belongs. It goes with the last of them.
+ */
+ownerReferences?: Array<OwnerReference>, 
+/**
+ * What must be done before it goes; whoever does it takes its name out.
+ */
+finalizers?: Array<string>, 
+/**
+ * Who wrote which fields.
+ */
+managedFields?: Array<ManagedFieldsEntry>, };
 
+/**
+ * A resource as people see it: what it does, whether it is ready, what it waits for.
+ */
+export type UIResource = { 
+/**
+ * Group and version of the object.
+ */
+apiVersion: string, 
+/**
+ * What the object is.
+ */
+kind: string, 
+/**
+ * Name, labels and what else all objects have.
+ */
+metadata: ObjectMeta, 
+/**
+ * What is so. The session writes it.
+ */
+status: UIResourceStatus, };
+
+/**
+ * What is known of the resource.
+ */
 export type UIResourceStatus = { 
 /**
- * Written as `null` where there is none, as Tilt does.
+ * When an update last succeeded.
  */
 lastDeployTime?: Timestamp | null, 
 /**
- * 0 auto; 1 manual with auto init; 2 manual; 3 auto without auto init.
+ * 0: saves update it; 1: they wait for a trigger; 2 and 3: the same, and it does not begin by itself (2 waits
+ * for triggers always, 3 only at first).
  */
 triggerMode?: number, 
 /**
- * Newest first.
+ * Its last updates, the newest first.
  */
-buildHistory?: Array<BuildTerminated>, currentBuild?: BuildRunning | null, 
+buildHistory?: Array<UIBuildTerminated>, 
 /**
- * Written as `null` where there is none, as Tilt does.
+ * The update that runs.
  */
-pendingBuildSince?: Timestamp | null, hasPendingChanges?: boolean, endpointLinks?: Array<EndpointLink>, k8sResourceInfo?: KubernetesInfo | null, localResourceInfo?: LocalInfo | null, runtimeStatus: RuntimeStatus, updateStatus: UpdateStatus, specs?: Array<TargetSpec>, queued?: boolean, order?: number, disableStatus?: DisableResourceStatus | null, waiting?: Waiting | null, conditions?: Array<Condition>, };
+currentBuild?: UIBuildRunning | null, 
+/**
+ * Since when an update is due.
+ */
+pendingBuildSince?: Timestamp | null, 
+/**
+ * Whether something was saved that no update has brought.
+ */
+hasPendingChanges?: boolean, 
+/**
+ * Where it can be looked at.
+ */
+endpointLinks?: Array<UIResourceLink>, 
+/**
+ * Its pod, if it is deployed to Kubernetes.
+ */
+k8sResourceInfo?: UIResourceKubernetes | null, 
+/**
+ * Its process, if it is a local one.
+ */
+localResourceInfo?: UIResourceLocal | null, 
+/**
+ * Its container, if it is a Docker Compose service.
+ */
+composeResourceInfo?: UIResourceCompose | null, 
+/**
+ * How it runs: ok, pending, error, none, unknown or not_applicable.
+ */
+runtimeStatus: RuntimeStatus, 
+/**
+ * How its updates go: ok, pending, in_progress, error, none or not_applicable.
+ */
+updateStatus: UpdateStatus, 
+/**
+ * What it is made of.
+ */
+specs?: Array<UIResourceTargetSpec>, 
+/**
+ * Whether somebody asked for an update.
+ */
+queued?: boolean, 
+/**
+ * Where it stands among the others.
+ */
+order?: number, 
+/**
+ * Whether the object is switched off, and by what.
+ */
+disableStatus?: DisableResourceStatus | null, 
+/**
+ * What its next update waits for.
+ */
+waiting?: UIResourceStateWaiting | null, 
+/**
+ * UpToDate and Ready.
+ */
+conditions?: Array<UIResourceCondition>, };
 
 /**
- * Is what runs healthy?
+ * Whether what runs is healthy.
  */
 export type RuntimeStatus = "unknown" | "ok" | "pending" | "error" | "not_applicable" | "none";
 
 /**
- * Is what runs made from what is on disk?
+ * Whether what runs was made from what is on disk.
  */
 export type UpdateStatus = "none" | "pending" | "in_progress" | "ok" | "error" | "not_applicable";
 
-export type BuildRunning = { startTime?: Timestamp | null, spanID?: string, };
-
-export type BuildTerminated = { error?: string, warnings?: Array<string>, startTime?: Timestamp | null, finishTime?: Timestamp | null, spanID?: string, isCrashRebuild?: boolean, };
-
-export type EndpointLink = { url?: string, name?: string, };
-
-export type KubernetesInfo = { podName?: string, 
 /**
- * Written as `null` where there is none, as Tilt does.
+ * An update that runs.
+ */
+export type UIBuildRunning = { 
+/**
+ * When it began.
+ */
+startTime?: Timestamp | null, 
+/**
+ * The section of the log that tells of it.
+ */
+spanID?: string, };
+
+/**
+ * An update that has ended.
+ */
+export type UIBuildTerminated = { 
+/**
+ * What went wrong; empty if nothing did.
+ */
+error?: string, 
+/**
+ * What it warned of.
+ */
+warnings?: Array<string>, 
+/**
+ * When it began.
+ */
+startTime?: Timestamp | null, 
+/**
+ * When it ended.
+ */
+finishTime?: Timestamp | null, 
+/**
+ * The section of the log that tells of it.
+ */
+spanID?: string, 
+/**
+ * Whether it replaced a container that had lost its live updates.
+ */
+isCrashRebuild?: boolean, };
+
+/**
+ * Where something can be looked at.
+ */
+export type UIResourceLink = { 
+/**
+ * The address.
+ */
+url?: string, 
+/**
+ * What the link is called.
+ */
+name?: string, };
+
+/**
+ * The newest pod of a resource.
+ */
+export type UIResourceKubernetes = { 
+/**
+ * Its name.
+ */
+podName?: string, 
+/**
+ * When it was made.
  */
 podCreationTime?: Timestamp | null, 
 /**
- * Written as `null` where there is none, as Tilt does.
+ * When the update that made it began.
  */
-podUpdateStartTime?: Timestamp | null, podStatus?: string, podStatusMessage?: string, allContainersReady?: boolean, podRestarts?: number, spanID?: string, 
+podUpdateStartTime?: Timestamp | null, 
 /**
- * The objects of the resource, as `web:deployment`.
+ * How it is, as `kubectl get pods` says it.
+ */
+podStatus?: string, 
+/**
+ * Why, if something is wrong.
+ */
+podStatusMessage?: string, 
+/**
+ * Whether all its containers are ready.
+ */
+allContainersReady?: boolean, 
+/**
+ * How often its containers were started again.
+ */
+podRestarts?: number, 
+/**
+ * The section of the log that tells of it.
+ */
+spanID?: string, 
+/**
+ * The objects of the resource, as name:kind.
  */
 displayNames?: Array<string>, };
 
-export type LocalInfo = { pid?: number, isTest?: boolean, };
-
-export type TargetSpec = { id?: string, 
 /**
- * `image`, `k8s`, `local` …
+ * The process of a local resource.
  */
-type?: string, hasLiveUpdate?: boolean, };
-
-export type DisableResourceStatus = { enabledCount: number, disabledCount: number, 
+export type UIResourceLocal = { 
 /**
- * `Enabled`, `Disabled` or `Pending`.
+ * The number of its server's process; 0 if none runs.
  */
-state: string, sources: unknown[], };
-
+pid?: number, 
 /**
- * Why an update does not start, in Tilt's words.
+ * Whether it is a test.
  */
-export type Waiting = { reason: string, on?: Array<WaitingOn>, };
+isTest?: boolean, };
 
-export type WaitingOn = { group: string, apiVersion: string, kind: string, name: string, };
-
-export type Condition = { 
 /**
- * `Ready` or `UpToDate`.
+ * A part of a resource.
+ */
+export type UIResourceTargetSpec = { 
+/**
+ * What it is called, such as image:web.
+ */
+id?: string, 
+/**
+ * image, k8s, local or docker-compose.
+ */
+type?: string, 
+/**
+ * Whether saved files are copied into its containers.
+ */
+hasLiveUpdate?: boolean, };
+
+/**
+ * Whether a resource is off.
+ */
+export type DisableResourceStatus = { 
+/**
+ * How many of its parts are on.
+ */
+enabledCount: number, 
+/**
+ * How many of its parts are off.
+ */
+disabledCount: number, 
+/**
+ * Enabled, Disabled, Pending while a value is missing, or Error.
+ */
+state: string, 
+/**
+ * Where it is written.
+ */
+sources: Array<DisableSource>, };
+
+/**
+ * What an update waits for.
+ */
+export type UIResourceStateWaiting = { 
+/**
+ * Why, in a word or a sentence.
+ */
+reason: string, 
+/**
+ * The objects that it waits for.
+ */
+on?: Array<UIResourceStateWaitingOnRef>, };
+
+/**
+ * An object that is waited for.
+ */
+export type UIResourceStateWaitingOnRef = { 
+/**
+ * The group of its kind.
+ */
+group: string, 
+/**
+ * Group and version of the object.
+ */
+apiVersion: string, 
+/**
+ * What the object is.
+ */
+kind: string, 
+/**
+ * The name.
+ */
+name: string, };
+
+/**
+ * Something that is so of a resource, or is not.
+ */
+export type UIResourceCondition = { 
+/**
+ * UpToDate or Ready.
  */
 type: string, 
 /**
- * `True`, `False` or `Unknown`.
+ * True, False or Unknown.
  */
-status: string, lastTransitionTime?: Timestamp | null, reason?: string, message?: string, };
+status: string, 
+/**
+ * Since when it is so.
+ */
+lastTransitionTime?: Timestamp | null, 
+/**
+ * Why, in a word or a sentence.
+ */
+reason?: string, 
+/**
+ * More about it, for people.
+ */
+message?: string, };
 
-export type UISession = { apiVersion: string, kind: string, metadata: ObjectMeta, status: UISessionStatus, };
+/**
+ * A container of Docker Compose.
+ */
+export type UIResourceCompose = { 
+/**
+ * What its health check says.
+ */
+healthStatus?: string, };
 
-export type UISessionStatus = { fatalError?: string, runningTiltBuild: TiltBuild, tiltStartTime?: Timestamp | null, tiltfileKey?: string, };
+/**
+ * Where it is written whether something is off; one of them.
+ */
+export type DisableSource = { 
+/**
+ * Off if this value is true.
+ */
+configMap?: ConfigMapDisableSource | null, 
+/**
+ * Off if all of these values are true.
+ */
+everyConfigMap?: Array<ConfigMapDisableSource>, };
 
-export type TiltBuild = { version?: string, commitSHA?: string, date?: string, dev: boolean, };
+/**
+ * A value of a ConfigMap that says whether something is off.
+ */
+export type ConfigMapDisableSource = { 
+/**
+ * The name of the ConfigMap.
+ */
+name: string, 
+/**
+ * Which value of it: true or false.
+ */
+key: string, };
+
+/**
+ * An object that others belong to.
+ */
+export type OwnerReference = { 
+/**
+ * Group and version of the object.
+ */
+apiVersion: string, 
+/**
+ * What the object is.
+ */
+kind: string, 
+/**
+ * The name.
+ */
+name: string, 
+/**
+ * The uid of the owner.
+ */
+uid: string, 
+/**
+ * Whether the owner manages it.
+ */
+controller?: boolean, 
+/**
+ * Whether the owner waits for it when it is deleted in the foreground.
+ */
+blockOwnerDeletion?: boolean, };
+
+/**
+ * What one manager has written.
+ */
+export type ManagedFieldsEntry = { 
+/**
+ * Who.
+ */
+manager?: string, 
+/**
+ * Apply, or Update for every other way to write.
+ */
+operation?: string, 
+/**
+ * Group and version of the object.
+ */
+apiVersion?: string, 
+/**
+ * When.
+ */
+time?: Time | null, 
+/**
+ * FieldsV1.
+ */
+fieldsType?: string, 
+/**
+ * The fields, as a tree.
+ */
+fieldsV1?: unknown, 
+/**
+ * The part of the object that was written.
+ */
+subresource?: string, };
+
+/**
+ * What the web page shows about the session as a whole.
+ */
+export type UISession = { 
+/**
+ * Group and version of the object.
+ */
+apiVersion: string, 
+/**
+ * What the object is.
+ */
+kind: string, 
+/**
+ * Name, labels and what else all objects have.
+ */
+metadata: ObjectMeta, 
+/**
+ * What is so. The session writes it.
+ */
+status: UISessionStatus, };
+
+/**
+ * What the page shows.
+ */
+export type UISessionStatus = { 
+/**
+ * Why the session is about to end.
+ */
+fatalError?: string, 
+/**
+ * The version that it is compatible with.
+ */
+runningTiltBuild: TiltBuild, 
+/**
+ * A newer version, if there is one.
+ */
+suggestedTiltVersion?: string, 
+/**
+ * The user of Tilt Cloud, which is not used.
+ */
+tiltCloudUsername?: string, 
+/**
+ * The name of that team, which is not asked for.
+ */
+tiltCloudTeamName?: string, 
+/**
+ * The address of Tilt Cloud, which is not used.
+ */
+tiltCloudSchemeHost?: string, 
+/**
+ * The team that the Tiltfile names.
+ */
+tiltCloudTeamID?: string, 
+/**
+ * Whether people are to be asked about analytics; there are none.
+ */
+needsAnalyticsNudge?: boolean, 
+/**
+ * When the session began.
+ */
+tiltStartTime?: Timestamp | null, 
+/**
+ * The main Tiltfile: tells sessions apart.
+ */
+tiltfileKey?: string, 
+/**
+ * What is switched on of what is tried out.
+ */
+featureFlags?: Array<UIFeatureFlag>, 
+/**
+ * What the Tiltfile says about versions.
+ */
+versionSettings?: VersionSettings | null, };
+
+/**
+ * A version of the program.
+ */
+export type TiltBuild = { 
+/**
+ * Its number.
+ */
+version?: string, 
+/**
+ * What it was built from.
+ */
+commitSHA?: string, 
+/**
+ * When it was built.
+ */
+date?: string, 
+/**
+ * Whether it is no release.
+ */
+dev: boolean, };
+
+/**
+ * Something that is tried out.
+ */
+export type UIFeatureFlag = { 
+/**
+ * The name.
+ */
+name: string, 
+/**
+ * Whether it is on.
+ */
+value: boolean, };
+
+/**
+ * What the Tiltfile says about versions.
+ */
+export type VersionSettings = { 
+/**
+ * Whether people are told of newer versions.
+ */
+checkUpdates: boolean, };
 
 /**
  * A cluster, Docker engine or registry that does not respond.
@@ -291,11 +798,20 @@ name: string,
 /**
  * None for kinds that tell nothing of themselves.
  */
-conditions: Array<Condition>, 
+conditions: Array<ObjectCondition>, 
 /**
  * What is to be said of it besides: it is gone, is being deleted, may not be read.
  */
 remark?: string, };
+
+/**
+ * A condition in the status of an object of any kind.
+ */
+export type ObjectCondition = { type: string, 
+/**
+ * `True`, `False` or `Unknown`.
+ */
+status: string, lastTransitionTime?: Timestamp | null, reason?: string, message?: string, };
 
 export type Request = { "type": "trigger", resource: ResourceName, reason: number, } | { "type": "cancel", resource: ResourceName, } | { "type": "switch", enable: Array<ResourceName>, disable: Array<ResourceName>, } | { "type": "set_trigger_mode", resources: Array<ResourceName>, mode: TriggerMode, } | { "type": "set_args", args: Array<string>, } | { "type": "reconnect" };
 
