@@ -8,16 +8,17 @@ mod command;
 pub(crate) mod connect;
 mod deploy;
 mod extension;
-mod follow;
 mod forward;
 mod image;
 mod kubeconfig;
 mod load;
 mod local;
+mod log_stream;
 mod namespace;
 mod objects;
 mod outage;
 mod patience;
+mod pod_report;
 mod probe;
 mod program;
 mod prune;
@@ -85,14 +86,13 @@ pub(crate) async fn run(feed: Receiver<Task>, context: Context) {
         }
         Task::Objects { scope } => objects::follow(context, scope).await,
         Task::Inspect { resource, inspection } => objects::inspect(context, resource, *inspection).await,
-        Task::Follow { resource, .. } => follow::run(context, resource, feed).await,
-        Task::Forward { resource, cluster, forward, .. } => {
-            forward::run(context, resource, None, (cluster, forward), feed).await;
+        Task::LogStream { owner, resource, pod, .. } => {
+            log_stream::run(context, owner, resource, &pod.cluster, feed).await;
         }
-        Task::ObjectForward { name, resource, place, cluster, forward, .. } => {
-            forward::run(context, resource, Some((name, place)), (cluster, forward), feed).await;
+        Task::Forward { owner, slot, resource, cluster, forward, .. } => {
+            let port = forward::Port::new(context, owner, slot, resource, cluster, forward);
+            port.run(feed).await;
         }
-        Task::Stream { name, resource, .. } => follow::stream(context, name, resource, feed).await,
         Task::Sync { resource, .. } => sync::run(context, resource, None, feed).await,
         Task::ObjectSync { name, resource, .. } => sync::run(context, resource, Some(name), feed).await,
         Task::Cleanup { cleanup, resource, leftovers, reason } => {

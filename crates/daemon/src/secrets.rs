@@ -38,7 +38,6 @@ fn failure_of(event: &mut Event) -> Option<&mut Failure> {
         | Event::UpdateCommandEnded { exit: ServeExit::Failed(failure), .. }
         | Event::CommandEnded { exit: ServeExit::Failed(failure), .. }
         | Event::ForwardChanged { state: ForwardState::Failed(failure), .. }
-        | Event::ObjectForwardChanged { state: ForwardState::Failed(failure), .. }
         | Event::ObjectsApplied { outcome: Err(failure), .. }
         | Event::ObjectImageBuilt { outcome: Err(failure), .. }
         | Event::ClusterFailed { failure, .. }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_engine::{
-    Event, Mode, Options, State, TaskId, Verdict, all_notices, applied_objects, apply, dump, notices,
+    Event, Mode, Options, Owner, State, TaskId, Verdict, all_notices, applied_objects, apply, dump, notices,
     plan_object, plan_resource, plan_session, project_resource, project_session, schedule, verdict,
 };
 use lilt_host::process::Guardian;
@@ -29,7 +29,7 @@ use crate::recording::Recording;
 use crate::runner::{ConnectionSlots, Readings};
 use crate::secrets;
 use crate::settings::Settings;
-use crate::tasks::{Owner, Tasks};
+use crate::tasks::{Section, Tasks};
 
 /// Events that may wait while the loop is in a turn; runners wait beyond that.
 const EVENTS: usize = 1024;
@@ -275,12 +275,12 @@ impl Session {
             }
         }
         for key in touched.objects {
-            self.tasks.reconcile(&Owner::Object(key.clone()), plan_object(&self.state, &key));
+            self.tasks.reconcile(&Section::Owner(Owner::Object(key.clone())), plan_object(&self.state, &key));
             self.objects.tell_object(&self.state, &key);
         }
         // Last: what deletes must find that what applied was told to end.
         if touched.session {
-            self.tasks.reconcile(&Owner::Session, plan_session(&self.state));
+            self.tasks.reconcile(&Section::Session, plan_session(&self.state));
         }
         for note in self.state.take_notes() {
             let id = match note.update {
@@ -303,7 +303,8 @@ impl Session {
 
     fn reconcile(&mut self, name: &ResourceName) {
         if !name.is_tiltfile() {
-            self.tasks.reconcile(&Owner::Resource(name.clone()), plan_resource(&self.state, name));
+            self.tasks
+                .reconcile(&Section::Owner(Owner::Resource(name.clone())), plan_resource(&self.state, name));
         }
     }
 
@@ -313,7 +314,7 @@ impl Session {
 
     /// What a job or a broken container said to its end is what people look for: nothing else ends before it is shown.
     async fn hear_last_words(&mut self, incoming: &mut mpsc::Receiver<Stamped>, cancel: &CancellationToken) {
-        self.tasks.stop_those(|id| matches!(id, TaskId::Follow(..)));
+        self.tasks.stop_those(|id| matches!(id, TaskId::LogStream(..)));
         let deadline = tokio::time::sleep(LAST_WORDS);
         tokio::pin!(deadline);
         while self.tasks.is_stopping() {

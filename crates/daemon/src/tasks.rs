@@ -5,9 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use lilt_api::ObjectKey;
-use lilt_engine::{Plan, Task, TaskId};
-use lilt_model::{Failure, ResourceName};
+use lilt_engine::{Owner, Plan, Task, TaskId};
+use lilt_model::Failure;
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -15,12 +14,11 @@ use tokio_util::sync::CancellationToken;
 use crate::context::Context;
 use crate::runner;
 
-/// Whose part of the plan a task belongs to.
+/// A part of the plan that is reconciled as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Owner {
+pub(crate) enum Section {
     Session,
-    Resource(ResourceName),
-    Object(ObjectKey),
+    Owner(Owner),
 }
 
 #[derive(Debug)]
@@ -43,9 +41,9 @@ enum Slot {
 #[derive(Debug)]
 pub(crate) struct Tasks {
     context: Context,
-    slots: HashMap<Owner, BTreeMap<TaskId, Slot>>,
+    slots: HashMap<Section, BTreeMap<TaskId, Slot>>,
     running: JoinSet<()>,
-    names: HashMap<Id, (Owner, TaskId)>,
+    names: HashMap<Id, (Section, TaskId)>,
 }
 
 impl Tasks {
@@ -58,9 +56,9 @@ impl Tasks {
         &self.context
     }
 
-    /// Makes an owner's tasks what the plan says.
-    pub(crate) fn reconcile(&mut self, owner: &Owner, plan: Plan) {
-        let slots = self.slots.entry(owner.clone()).or_default();
+    /// Makes the tasks of a section what its plan says.
+    pub(crate) fn reconcile(&mut self, section: &Section, plan: Plan) {
+        let slots = self.slots.entry(section.clone()).or_default();
         slots.retain(|id, slot| plan.contains_key(id) || !matches!(slot, Slot::Ended { .. }));
         for (_, slot) in slots.iter_mut().filter(|(id, _)| !plan.contains_key(*id)) {
             stop(slot, None);
@@ -82,21 +80,21 @@ impl Tasks {
             }
         }
         if slots.is_empty() {
-            self.slots.remove(owner);
+            self.slots.remove(section);
         }
         for (id, task) in start {
-            self.start(owner, id, task);
+            self.start(section, id, task);
         }
     }
 
-    fn start(&mut self, owner: &Owner, id: TaskId, task: Task) {
+    fn start(&mut self, section: &Section, id: TaskId, task: Task) {
         tracing::debug!(task = ?id, "starting");
         let cancel = CancellationToken::new();
         let (feed, fed) = watch::channel(task.clone());
         let context = Context { cancel: cancel.clone(), ..self.context.clone() };
         let handle = self.running.spawn(runner::run(fed, context));
-        self.names.insert(handle.id(), (owner.clone(), id.clone()));
-        self.slots.entry(owner.clone()).or_default().insert(id, Slot::Running { task, feed, cancel });
+        self.names.insert(handle.id(), (section.clone(), id.clone()));
+        self.slots.entry(section.clone()).or_default().insert(id, Slot::Running { task, feed, cancel });
     }
 
     /// Waits for a task to end; never returns while none runs. A task that broke is told.
@@ -110,18 +108,18 @@ impl Tasks {
             Ok((number, ())) => *number,
             Err(error) => error.id(),
         };
-        let (owner, id) = self.names.remove(&number)?;
+        let (section, id) = self.names.remove(&number)?;
         tracing::debug!(task = ?id, "ended");
-        let slots = self.slots.get_mut(&owner)?;
+        let slots = self.slots.get_mut(&section)?;
         match slots.remove(&id) {
             Some(Slot::Running { task, .. }) => {
                 slots.insert(id.clone(), Slot::Ended { task });
             }
-            Some(Slot::Stopping { next: Some(task) }) => self.start(&owner, id.clone(), task),
+            Some(Slot::Stopping { next: Some(task) }) => self.start(&section, id.clone(), task),
             Some(Slot::Stopping { next: None } | Slot::Ended { .. }) | None => {}
         }
-        if self.slots.get(&owner).is_some_and(BTreeMap::is_empty) {
-            self.slots.remove(&owner);
+        if self.slots.get(&section).is_some_and(BTreeMap::is_empty) {
+            self.slots.remove(&section);
         }
         let panic = ended.err().filter(JoinError::is_panic)?;
         Some((id, Failure::internal(panic_words(panic))))

@@ -12,10 +12,10 @@ mod request;
 mod switch;
 mod update;
 
-use lilt_model::kubernetes::ForwardPlace;
 use lilt_model::{ResourceName, Timestamp};
 
-use crate::event::{Event, ForwardState, ProgramId, ServeExit};
+use crate::controllers::port_forward;
+use crate::event::{Event, ProgramId, ServeExit};
 use crate::objects;
 use crate::outage;
 use crate::prune;
@@ -97,8 +97,8 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::Inspected { resource, inspection, found } => {
             drift::inspected(state, &resource, inspection, found);
         }
-        Event::ForwardChanged { resource, place, state: forward } => {
-            set_forward(state, &resource, place, forward);
+        Event::ForwardChanged { owner, slot, local_port, state: reported } => {
+            port_forward::changed(state, &owner, slot, local_port, reported);
         }
         Event::CleanedUp { cleanup } => {
             load::cleaned_up(state, cleanup);
@@ -110,9 +110,6 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::ObjectNoted { key, of, notes } => objects::noted(state, key, &of, *notes),
         Event::ObjectDeleted { key, keep_owned } => objects::delete(state, &key, keep_owned),
         Event::OwnerGone { uid } => objects::owner_gone(state, &uid),
-        Event::ObjectForwardChanged { name, place, local_port, state: forward } => {
-            objects::forward_changed(state, &name, place, local_port, forward);
-        }
         Event::ObjectsComing { name, run, resource, cluster, objects } => {
             objects::objects_coming(state, &name, run, &resource, Leftovers::objects(cluster, objects));
         }
@@ -166,22 +163,6 @@ fn set_probed(state: &mut State, name: &lilt_model::ResourceName, generation: u6
     }
 }
 
-fn set_forward(
-    state: &mut State,
-    name: &lilt_model::ResourceName,
-    place: ForwardPlace,
-    forward: ForwardState,
-) {
-    let now = state.now;
-    if let Some(kubernetes) = state.resources.get_mut(name).and_then(|resource| resource.kubernetes_mut()) {
-        // Since when it listens, not since when it was last heard of.
-        let same = kubernetes.forwards.get(&place).filter(|(known, _)| *known == forward);
-        let since = same.map_or(now, |(_, since)| *since);
-        kubernetes.forwards.insert(place, (forward, since));
-        state.touch(name);
-    }
-}
-
 /// A runner broke. What it was to do counts as failed; it is not started again by itself.
 fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
     match task {
@@ -198,7 +179,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             let generation = serve_generation(state, &name);
             set_probed(state, &name, generation, Probed { ready: false, cause: Some(failure.message) });
         }
-        TaskId::Forward(name, place) => set_forward(state, &name, place, ForwardState::Failed(failure)),
+        TaskId::Forward(owner, slot) => port_forward::broke(state, &owner, slot, failure),
         TaskId::Cleanup(cleanup) => {
             load::cleaned_up(state, cleanup);
         }
@@ -208,9 +189,6 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         TaskId::Prune => prune::ended(state),
         TaskId::Telemetry => telemetry::broke(state),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
-        TaskId::ObjectForward(name, _, place) => {
-            objects::forward_changed(state, &name, place, 0, ForwardState::Failed(failure));
-        }
         TaskId::Apply(name) => objects::apply_broke(state, &name, failure),
         TaskId::ObjectSync(name, _, container) => {
             objects::live_update_broke(state, &name, &container, failure);
@@ -220,7 +198,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         TaskId::Repository(name) => objects::repository_broke(state, &name, failure),
         TaskId::Extension(name) => objects::extension_broke(state, &name, failure),
         // The daemon starts these again and says so.
-        TaskId::Watch(_) | TaskId::Follow(..) | TaskId::Stream(..) | TaskId::Wake | TaskId::Objects(_) => {}
+        TaskId::Watch(_) | TaskId::LogStream(..) | TaskId::Wake | TaskId::Objects(_) => {}
         TaskId::Inspect(name) => drift::inspected(state, &name, inspection_of(state, &name), Vec::new()),
     }
 }

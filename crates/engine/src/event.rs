@@ -6,7 +6,7 @@ use lilt_api::{Notes, Object, ObjectKey};
 use lilt_model::cluster::{ClusterAddress, ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::BuildRecord;
-use lilt_model::kubernetes::{ForwardPlace, ObjectRef, ObjectScope};
+use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::project::Project;
 use lilt_model::request::Request;
 use lilt_model::timeline::StageKind;
@@ -14,6 +14,8 @@ use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Tim
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::controllers::port_forward::ForwardSlot;
+use crate::owner::Owner;
 use crate::task::TaskId;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -197,9 +199,11 @@ pub enum Event {
         inspection: u64,
         found: Vec<(ObjectRef, Option<Drift>)>,
     },
+    /// A port forward listens, or cannot work; with the port that it has.
     ForwardChanged {
-        resource: ResourceName,
-        place: ForwardPlace,
+        owner: Owner,
+        slot: ForwardSlot,
+        local_port: u16,
         state: ForwardState,
     },
     /// Objects that nothing names any more were deleted, or could not be.
@@ -238,13 +242,6 @@ pub enum Event {
     /// An object that tells of something is gone; others may belong to it.
     OwnerGone {
         uid: String,
-    },
-    /// The same of a `PortForward` that was made, of one of its forwards by its place; with the port that it has.
-    ObjectForwardChanged {
-        name: String,
-        place: u16,
-        local_port: u16,
-        state: ForwardState,
     },
     /// What a `KubernetesApply` says is about to be applied: from now on it may be in the cluster.
     ObjectsComing {

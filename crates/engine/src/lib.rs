@@ -7,6 +7,7 @@
 
 mod apply;
 mod cause;
+mod controllers;
 mod describe;
 mod dump;
 mod event;
@@ -14,8 +15,8 @@ mod hold;
 mod notices;
 mod objects;
 mod outage;
+mod owner;
 mod plan;
-mod port_forward;
 mod project;
 mod prune;
 mod record;
@@ -30,6 +31,8 @@ mod verdict;
 
 pub use apply::apply;
 pub use cause::Cause;
+pub use controllers::log_stream::ContainerFilter;
+pub use controllers::port_forward::ForwardSlot;
 pub use dump::{all_notices, applied_objects, dump, notices};
 pub use event::{
     AppliedObjects, BuiltReference, Deployed, Drift, Event, ForwardState, FoundCluster, ProgramId,
@@ -37,8 +40,9 @@ pub use event::{
 };
 pub use hold::{Dependency, Hold};
 pub use notices::Notices;
-pub use objects::{RESOURCE, acts, is_heard, plan_object, project_object, truth};
+pub use objects::{RESOURCE, acts, plan_object, project_object, truth};
 pub use outage::Outage;
+pub use owner::Owner;
 pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{
     project_owner, project_resource, project_resource_objects, project_session, project_session_objects,

@@ -31,6 +31,8 @@ use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::controllers::port_forward;
+use crate::owner::Owner;
 use crate::plan::Plan;
 use crate::project::write_unset_times;
 use crate::state::State;
@@ -64,8 +66,7 @@ pub(crate) use live_update::{
 };
 pub(crate) use notes::{noted, show_notes, show_notes_on};
 pub(crate) use owners::gone as owner_gone;
-pub use pods::is_heard;
-pub(crate) use pods::{ForwardRun, cluster_connected, forward_changed, pod_changed};
+pub(crate) use pods::{cluster_connected, cluster_of, named_pod, pod_changed};
 pub(crate) use references::{changed, set_references};
 pub(crate) use tiltfile::tiltfile_status;
 pub(crate) use toggle::ToggleRun;
@@ -128,13 +129,11 @@ pub(crate) enum Run {
     Repository(RepositoryRun),
     Extension(ExtensionRun),
     Tiltfile,
-    /// Pods are looked for, or heard.
+    /// Pods are looked for, reached or read.
     Pods,
     Apply(ApplyRun),
     Image(ImageRun),
     Live(Box<LiveRun>),
-    /// What became of each forward, by its place.
-    Forwards(BTreeMap<u16, ForwardRun>),
 }
 
 impl Objects {
@@ -227,6 +226,7 @@ fn remove(state: &mut State, key: &ObjectKey) -> Option<Made> {
     set_references(state, key, BTreeSet::new());
     state.objects.touch(key);
     match key.kind.as_str() {
+        "PortForward" => port_forward::forget(state, &Owner::from(key)),
         "Tiltfile" => tiltfile::gone(state, key),
         "KubernetesApply" => apply::gone(state, key, &made),
         _ => {}
@@ -307,8 +307,7 @@ fn fresh(key: &ObjectKey) -> Run {
         "ExtensionRepo" => Run::Repository(RepositoryRun::default()),
         "Extension" => Run::Extension(ExtensionRun::default()),
         "Tiltfile" => Run::Tiltfile,
-        "KubernetesDiscovery" | "PodLogStream" => Run::Pods,
-        "PortForward" => Run::Forwards(BTreeMap::new()),
+        "KubernetesDiscovery" | "PodLogStream" | "PortForward" => Run::Pods,
         "KubernetesApply" => Run::Apply(ApplyRun::default()),
         "CmdImage" | "DockerImage" => Run::Image(ImageRun::default()),
         "LiveUpdate" => Run::Live(Box::default()),
@@ -345,7 +344,7 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
         Run::Apply(run) => apply::plan(state, key, run),
         Run::Image(run) => building::plan(state, key, &made.object, run),
         Run::Live(run) => live_update::plan(state, key, &made.object, run),
-        Run::Pods | Run::Forwards(_) => pods::plan(state, key, &made.object),
+        Run::Pods => pods::plan(state, key),
         Run::Command(run) => command::plan(key, made, run),
         Run::Files(run) => files::plan(state, key, run),
     }
@@ -369,8 +368,7 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
         Run::Apply(run) => apply::tell(run, &mut status),
         Run::Image(run) => building::tell(run, &mut status),
         Run::Live(run) => live_update::tell(run, &mut status),
-        Run::Pods => pods::tell(state, key, &made.object, &BTreeMap::new(), &mut status),
-        Run::Forwards(runs) => pods::tell(state, key, &made.object, runs, &mut status),
+        Run::Pods => pods::tell(state, key, &made.object, &mut status),
         Run::Command(run) => command::tell(run, &made.object, &mut status),
         Run::Files(run) => run.events.tell(&mut status),
         Run::Toggle(run) => run.tell(&mut status),
@@ -411,7 +409,7 @@ pub(crate) fn touch_tiltfile(state: &mut State, name: &ResourceName) {
 }
 
 /// Whose log an object writes to.
-fn resource_of(object: &Object) -> ResourceName {
+pub(crate) fn log_resource(object: &Object) -> ResourceName {
     object.annotation(RESOURCE).map_or_else(ResourceName::tiltfile, ResourceName::new)
 }
 

@@ -11,10 +11,11 @@ use lilt_model::kubernetes::{KubernetesResource, ObjectScope};
 use lilt_model::resource::Body;
 use lilt_model::{ClusterName, ImageName, ResourceName};
 
+use crate::controllers::{log_stream, port_forward};
 use crate::event::{ProgramId, WatchId};
 use crate::objects::plan_object;
 use crate::outage::OutageState;
-use crate::port_forward::forward_target;
+use crate::owner::Owner;
 use crate::schedule::live_updates_above;
 use crate::state::{
     BodyState, Cleanup, ClusterState, ImageState, KubernetesState, LocalState, ResourceState, RunningUpdate,
@@ -248,16 +249,10 @@ fn plan_kubernetes(
     if state.clusters.get(&spec.cluster).info.is_none() {
         return;
     }
-    for pod in kubernetes.pods.iter().filter_map(|pod| state.pods.known.get(pod)) {
-        let notices = state.pods.notices.get(&pod.reference()).cloned().unwrap_or_default();
-        plan.insert(Task::Follow { resource: name.clone(), pod: Arc::clone(pod), notices });
-    }
+    let owner = Owner::from(name);
+    plan.extend(log_stream::plan(state, &owner).into_values());
+    plan.extend(port_forward::plan(state, &owner).into_values());
     plan.extend(inspection(state, resource, spec, kubernetes));
-    for forward in &spec.forwards {
-        let target = forward_target(state, kubernetes, forward);
-        let (resource, cluster) = (name.clone(), spec.cluster.clone());
-        plan.insert(Task::Forward { resource, cluster, forward: forward.clone(), target });
-    }
     plan_syncs(resource, spec, kubernetes, plan);
 }
 

@@ -18,17 +18,18 @@ use lilt_model::settings::{FEATURES, Feature};
 use lilt_model::timeline::StageKind;
 use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, SpanId, Timestamp, Unreachable};
 
-use crate::event::ForwardState;
+use crate::controllers::port_forward;
 use crate::hold::Hold;
 use crate::objects::{RESOURCE, show_notes_on};
+use crate::owner::Owner;
 use crate::runtime::{Runtime, current_pods, newest_pod};
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, ServeState, State, TiltfileState, UNCATEGORIZED,
 };
 
 pub(crate) use objects::{
-    forward_status, pod_status, stage_statuses, stop_button_name, stream_statuses, tell_cluster, text_hash,
-    toggle_button_name, write_unset_times,
+    pod_status, stage_statuses, stop_button_name, tell_cluster, text_hash, toggle_button_name,
+    write_unset_times,
 };
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 pub use owner::project_owner;
@@ -106,7 +107,7 @@ fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> Objec
         unreachable::cluster_failure(state, resource).filter(|_| runtime.status == RuntimeStatus::Error);
     annotate(annotation::UNREACHABLE_CLUSTER, unreachable.map(|_| cluster.object_name()));
     annotate(annotation::DRIFT, drift(resource));
-    annotate(annotation::FORWARDS, broken_forwards(resource));
+    annotate(annotation::FORWARDS, broken_forwards(state, resource));
     metadata
 }
 
@@ -124,16 +125,9 @@ fn drift(resource: &ResourceState) -> Option<String> {
     resource.kubernetes()?.drifting.words()
 }
 
-fn broken_forwards(resource: &ResourceState) -> Option<String> {
-    let forwards = &resource.kubernetes()?.forwards;
-    let broken: Vec<String> = forwards
-        .values()
-        .filter_map(|(state, _)| match state {
-            ForwardState::Failed(failure) => Some(failure.message.clone()),
-            ForwardState::Listening => None,
-        })
-        .collect();
-    (!broken.is_empty()).then(|| broken.join("; "))
+fn broken_forwards(state: &State, resource: &ResourceState) -> Option<String> {
+    let failures = port_forward::failures(state, &Owner::from(&resource.spec.name));
+    (!failures.is_empty()).then(|| failures.join("; "))
 }
 
 /// A Tiltfile as a resource of its own.

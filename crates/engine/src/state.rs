@@ -28,10 +28,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::task::{CleanupReason, Leftovers};
 
+use crate::controllers::port_forward::PortForwards;
 use crate::event::WatchId;
 use crate::notices::Notices;
 use crate::objects::{FileEvents, Objects};
 use crate::outage::{Outage, OutageState};
+use crate::owner::Owner;
 use crate::prune::PruneState;
 use crate::telemetry::TelemetryState;
 pub(crate) use clusters::{ClusterState, Clusters};
@@ -201,6 +203,7 @@ pub struct State {
     #[serde(skip)]
     notes: Vec<Note>,
     pub(crate) objects: Objects,
+    pub(crate) port_forwards: PortForwards,
     #[serde(skip)]
     records: Vec<(ResourceName, UpdateRecord)>,
     #[serde(skip)]
@@ -312,6 +315,7 @@ impl State {
             touched: Touched::default(),
             notes: Vec::new(),
             objects: Objects::default(),
+            port_forwards: PortForwards::default(),
             records: Vec::new(),
             operations: Operations::default(),
         }
@@ -471,6 +475,13 @@ impl State {
     pub(crate) fn touch(&mut self, name: &ResourceName) {
         if !self.touched.resources.contains(name) {
             self.touched.resources.insert(name.clone());
+        }
+    }
+
+    pub(crate) fn touch_owner(&mut self, owner: &Owner) {
+        match owner {
+            Owner::Resource(name) => self.touch(name),
+            Owner::Object(key) => self.objects.touch(key),
         }
     }
 

@@ -9,7 +9,7 @@ use lilt_model::cluster::{Delivery, Pod, PodRef, Registry};
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet, Manner};
 use lilt_model::image::{ImageTarget, LiveUpdate};
-use lilt_model::kubernetes::{Forward, ForwardPlace, KubernetesResource, ObjectRef, ObjectScope};
+use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef, ObjectScope};
 use lilt_model::locator::ImageLocator;
 use lilt_model::probe::Probe;
 use lilt_model::secret::Secret;
@@ -19,9 +19,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cause::Cause;
+use crate::controllers::log_stream::ContainerFilter;
+use crate::controllers::port_forward::ForwardSlot;
 use crate::event::{ProgramId, WatchId};
 use crate::notices::Notices;
 use crate::outage::Outage;
+use crate::owner::Owner;
 use crate::prune::PruneJob;
 use crate::telemetry::TelemetryJob;
 
@@ -42,16 +45,12 @@ pub enum TaskId {
     Objects(ObjectScope),
     /// A look at objects that may not be as they were applied.
     Inspect(ResourceName),
-    Follow(ResourceName, PodRef),
-    Forward(ResourceName, ForwardPlace),
+    LogStream(Owner, PodRef),
+    Forward(Owner, ForwardSlot),
     Sync(ResourceName, ContainerId),
     Cleanup(u64),
     /// What a `Cmd` runs.
     Command(String),
-    /// A forward of a `PortForward`, by its place, with whose log it writes to.
-    ObjectForward(String, ResourceName, u16),
-    /// What a `PodLogStream` hears, with whose log it writes to.
-    Stream(String, ResourceName),
     /// What a `KubernetesApply` applies.
     Apply(String),
     /// A container that a `LiveUpdate` brings up to date, with whose log it writes to.
@@ -116,27 +115,25 @@ pub enum Task {
     Objects { scope: ObjectScope },
     /// Compare objects with their manifests.
     Inspect { resource: ResourceName, inspection: Box<Inspection> },
-    /// Show a pod's logs, notices and way to readiness.
-    Follow { resource: ResourceName, pod: Arc<Pod>, notices: Arc<Notices> },
-    /// Lead a local port to a pod.
-    Forward { resource: ResourceName, cluster: ClusterName, forward: Forward, target: Option<ForwardTarget> },
-    /// The same for a `PortForward`: one of its forwards, by its place.
-    ObjectForward {
-        name: String,
+    /// Write the logs of a pod's containers to the log of a resource.
+    LogStream {
+        owner: Owner,
         resource: ResourceName,
-        place: u16,
+        pod: Arc<Pod>,
+        containers: ContainerFilter,
+        /// Where to begin; none: with the session, or with the pod if that is newer.
+        since: Option<Timestamp>,
+        /// Where the pod's notices, restarts and way to readiness are reported too: its notices.
+        notices: Option<Arc<Notices>>,
+    },
+    /// Lead a local port to a pod. `resource` is whose log it writes to.
+    Forward {
+        owner: Owner,
+        slot: ForwardSlot,
+        resource: ResourceName,
         cluster: ClusterName,
         forward: Forward,
         target: Option<ForwardTarget>,
-    },
-    /// Show the logs of a pod's containers for a `PodLogStream`; those that are asked for, from a time on.
-    Stream {
-        name: String,
-        resource: ResourceName,
-        pod: Arc<Pod>,
-        only: Vec<String>,
-        ignored: Vec<String>,
-        since: Option<Timestamp>,
     },
     /// Copy changes into a container.
     Sync { resource: ResourceName, task: Box<SyncTask> },
@@ -177,12 +174,8 @@ impl Task {
             }
             Task::Objects { scope } => TaskId::Objects(scope.clone()),
             Task::Inspect { resource, .. } => TaskId::Inspect(resource.clone()),
-            Task::Follow { resource, pod, .. } => TaskId::Follow(resource.clone(), pod.reference()),
-            Task::Forward { resource, forward, .. } => TaskId::Forward(resource.clone(), forward.place()),
-            Task::ObjectForward { name, resource, place, .. } => {
-                TaskId::ObjectForward(name.clone(), resource.clone(), *place)
-            }
-            Task::Stream { name, resource, .. } => TaskId::Stream(name.clone(), resource.clone()),
+            Task::LogStream { owner, pod, .. } => TaskId::LogStream(owner.clone(), pod.reference()),
+            Task::Forward { owner, slot, .. } => TaskId::Forward(owner.clone(), slot.clone()),
             Task::Sync { resource, task } => TaskId::Sync(resource.clone(), task.id.clone()),
             Task::ObjectSync { name, resource, task } => {
                 TaskId::ObjectSync(name.clone(), resource.clone(), task.id.clone())
@@ -198,22 +191,17 @@ impl Task {
     /// Whether it goes on as `next`, which takes the same slot, without being restarted.
     pub fn continues(&self, next: &Task) -> bool {
         match (self, next) {
-            (Task::Watch { .. }, Task::Watch { .. })
-            | (Task::Follow { .. }, Task::Follow { .. })
-            | (Task::Stream { .. }, Task::Stream { .. }) => true,
+            (Task::Watch { .. }, Task::Watch { .. }) => true,
+            (Task::LogStream { resource: old, .. }, Task::LogStream { resource: new, .. }) => old == new,
             // One that was given up may never respond: its runner must end, and the connection with it.
             (Task::Sync { task: old, .. }, Task::Sync { task: new, .. })
             | (Task::ObjectSync { task: old, .. }, Task::ObjectSync { task: new, .. }) => {
                 old.given_up == new.given_up && old.without_agent == new.without_agent
             }
             (
-                Task::Forward { cluster: old_cluster, forward: old, .. },
-                Task::Forward { cluster, forward: new, .. },
-            )
-            | (
-                Task::ObjectForward { cluster: old_cluster, forward: old, .. },
-                Task::ObjectForward { cluster, forward: new, .. },
-            ) => old == new && old_cluster == cluster,
+                Task::Forward { resource: old_resource, cluster: old_cluster, forward: old, .. },
+                Task::Forward { resource, cluster, forward: new, .. },
+            ) => old == new && old_cluster == cluster && old_resource == resource,
             // Numbers tell them apart, and comparing whole jobs would cost.
             (Task::Update { update: old, .. }, Task::Update { update: new, .. })
             | (Task::Command { run: old, .. }, Task::Command { run: new, .. })

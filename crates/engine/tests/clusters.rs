@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Event, Task, TaskId, plan, project_session_objects};
+use lilt_engine::{Event, Owner, Task, TaskId, plan, project_session_objects};
 use lilt_model::Failure;
 use lilt_model::cluster::Pod;
 use lilt_model::kubernetes::{ForwardPlace, ObjectRef, ObjectScope};
@@ -67,7 +67,7 @@ fn pods_of_one_are_not_those_of_another_though_they_are_called_alike() {
     let followed: Vec<(String, String)> = plan(&script.state)
         .into_values()
         .filter_map(|task| match task {
-            Task::Follow { resource: name, pod, .. } => {
+            Task::LogStream { resource: name, pod, .. } => {
                 Some((name.to_string(), format!("{}/{}", pod.cluster, pod.name)))
             }
             _ => None,
@@ -133,6 +133,6 @@ fn one_port_may_be_forwarded_on_several_hosts() {
     let plan = plan(&script.state);
     for host in ["127.0.0.1", "127.0.0.2"] {
         let place = ForwardPlace { host: host.into(), port: 8000 };
-        assert!(plan.contains_key(&TaskId::Forward("web".into(), place)), "{host}");
+        assert!(plan.contains_key(&TaskId::Forward(Owner::Resource("web".into()), place.into())), "{host}");
     }
 }

@@ -4,7 +4,7 @@ mod support;
 
 use lilt_api::Object;
 use lilt_engine::{
-    Event, ForwardState, ServeExit, SyncFault, Task, TaskId, UpdateOutcome, plan, project_resource,
+    Event, ForwardState, Owner, ServeExit, SyncFault, Task, TaskId, UpdateOutcome, plan, project_resource,
     project_resource_objects, project_session_objects,
 };
 use lilt_model::cluster::ContainerState;
@@ -171,7 +171,12 @@ fn a_forward_tells_since_when_it_listens() {
     script.connect().deploy("w", "one");
     script.pod(running("w", "p", "one", "c1"));
     let place = ForwardPlace { host: "localhost".into(), port: 8000 };
-    let changed = |state| Event::ForwardChanged { resource: "w".into(), place: place.clone(), state };
+    let changed = |state| Event::ForwardChanged {
+        owner: Owner::Resource("w".into()),
+        slot: place.clone().into(),
+        local_port: 8000,
+        state,
+    };
     let started = |script: &Script| {
         status(script, "w", "PortForward", "w-p")["forwardStatuses"][0]["startedAt"].clone()
     };

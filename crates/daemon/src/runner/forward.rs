@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use lilt_cluster::{Forwarder, PortStream};
-use lilt_engine::{Event, ForwardState, ForwardTarget, Task};
+use lilt_engine::{Event, ForwardSlot, ForwardState, ForwardTarget, Owner, Task};
 use lilt_model::kubernetes::Forward;
 use lilt_model::log::Level;
 use lilt_model::{ClusterName, Failure, FailureKind, ResourceName};
@@ -34,31 +34,17 @@ const QUIET: Duration = Duration::from_secs(60);
 /// In each direction of a connection.
 const BUFFER: usize = 64 * 1024;
 
-pub(crate) async fn run(
+/// A port of this machine.
+pub(crate) struct Port {
     context: Context,
-    resource: ResourceName,
-    object: Option<(String, u16)>,
-    (cluster, forward): (ClusterName, Forward),
-    spec: Receiver<Task>,
-) {
-    let cancel = context.cancel.clone();
-    let mut port = Port { context, cluster, resource, object, local_port: forward.local_port, forward };
-    tokio::select! {
-        () = port.serve(spec) => {}
-        () = cancel.cancelled() => {}
-    }
-}
-
-struct Port {
-    context: Context,
-    cluster: ClusterName,
+    owner: Owner,
+    slot: ForwardSlot,
     /// Whose log it writes to.
     resource: ResourceName,
-    /// The `PortForward` that asks for it, with its place there; none: the resource does.
-    object: Option<(String, u16)>,
+    cluster: ClusterName,
+    forward: Forward,
     /// The port that it has, or is to have; 0: whichever is free.
     local_port: u16,
-    forward: Forward,
 }
 
 /// Says why a local port cannot be listened on, and who has it.
@@ -76,6 +62,26 @@ async fn unavailable(port: u16, error: &std::io::Error) -> Failure {
 }
 
 impl Port {
+    pub(crate) fn new(
+        context: Context,
+        owner: Owner,
+        slot: ForwardSlot,
+        resource: ResourceName,
+        cluster: ClusterName,
+        forward: Forward,
+    ) -> Self {
+        Self { context, owner, slot, resource, cluster, local_port: forward.local_port, forward }
+    }
+
+    /// Forwards until it is cancelled. `feed` brings new targets.
+    pub(crate) async fn run(mut self, feed: Receiver<Task>) {
+        let cancel = self.context.cancel.clone();
+        tokio::select! {
+            () = self.serve(feed) => {}
+            () = cancel.cancelled() => {}
+        }
+    }
+
     async fn serve(&mut self, spec: Receiver<Task>) {
         if !self.context.settings.forwards {
             return;
@@ -204,15 +210,8 @@ impl Port {
     }
 
     async fn tell(&self, state: ForwardState) {
-        let event = match self.object.clone() {
-            Some((name, place)) => {
-                Event::ObjectForwardChanged { name, place, local_port: self.local_port, state }
-            }
-            None => {
-                let (resource, place) = (self.resource.clone(), self.forward.place());
-                Event::ForwardChanged { resource, place, state }
-            }
-        };
+        let (owner, slot) = (self.owner.clone(), self.slot.clone());
+        let event = Event::ForwardChanged { owner, slot, local_port: self.local_port, state };
         self.context.tell(event).await;
     }
 }
@@ -306,7 +305,7 @@ async fn another(spec: &mut Receiver<Task>, known: &ForwardTarget) {
 
 fn target(spec: &mut Receiver<Task>) -> Option<ForwardTarget> {
     match &*spec.borrow_and_update() {
-        Task::Forward { target, .. } | Task::ObjectForward { target, .. } => target.clone(),
+        Task::Forward { target, .. } => target.clone(),
         _ => None,
     }
 }

@@ -16,10 +16,12 @@ use serde_json::Value;
 
 use crate::apply::{alarm, switch, update};
 use crate::cause::Cause;
+use crate::controllers::port_forward;
 use crate::event::WatchId;
 use crate::hold::Hold;
 use crate::objects;
 use crate::outage;
+use crate::owner::Owner;
 use crate::schedule::give_up_outdated;
 use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, TiltfileState, Watch};
 use crate::task::{CleanupReason, Leftovers};
@@ -335,6 +337,7 @@ fn define(state: &mut State, tiltfile: &ResourceName, resource: Resource, order:
         let leftovers = Leftovers { cluster, objects: Vec::new(), command: Some(deploy.delete) };
         clean_up(state, &name, leftovers, CleanupReason::Unnamed);
     }
+    port_forward::reconcile(state, &Owner::from(&name));
     if outdated {
         give_up_outdated(state, &name);
     }
@@ -407,7 +410,6 @@ pub(super) fn define_images(resource: &mut ResourceState, old: Option<&Kubernete
         kept.insert(image.name.clone(), image_state);
     }
     state.images = kept;
-    state.forwards.retain(|place, _| new.forwards.iter().any(|forward| forward.place() == *place));
 }
 
 /// Keeps watches whose files are the same.
@@ -439,6 +441,7 @@ pub(super) fn define_watches(resource: &mut ResourceState, version: u64) {
 fn remove(state: &mut State, name: &ResourceName) {
     update::disown(state, name);
     outage::forget(state, name);
+    port_forward::forget(state, &Owner::from(name));
     let Some(resource) = state.resources.remove(name) else { return };
     if let Some(rank) = resource.queued {
         state.queue.remove(rank, name);

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::pods::cluster_of;
 use super::trigger::Triggers;
-use super::{Made, Origin, RESOURCE, Run, delete, disable, images, put, resource_of};
+use super::{Made, Origin, RESOURCE, Run, delete, disable, images, log_resource, put};
 use crate::apply::clean_up;
 use crate::event::AppliedObjects;
 use crate::plan::Plan;
@@ -69,7 +69,7 @@ fn job(state: &State, object: &Object) -> Result<ApplyJob, String> {
             Some(true) => ServerSideApply::Always,
             _ => state.settings.server_side_apply,
         },
-        resource: resource_of(object),
+        resource: log_resource(object),
     })
 }
 
@@ -112,7 +112,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 /// Deletes what was applied.
 fn forget(state: &mut State, key: &ObjectKey) {
     let Some(made) = state.objects.made.get(key) else { return };
-    let (resource, leftovers) = (resource_of(&made.object), leftovers(state, made));
+    let (resource, leftovers) = (log_resource(&made.object), leftovers(state, made));
     if let Some(Made { run: Run::Apply(run), .. }) = state.objects.made.get_mut(key) {
         run.objects = Vec::new();
         run.coming = Vec::new();
@@ -146,7 +146,7 @@ fn leftovers(state: &State, made: &Made) -> Leftovers {
 /// Its object is gone.
 pub(super) fn gone(state: &mut State, key: &ObjectKey, made: &Made) {
     let leftovers = leftovers(state, made);
-    clean_up_for(state, key, &resource_of(&made.object), leftovers);
+    clean_up_for(state, key, &log_resource(&made.object), leftovers);
 }
 
 /// Who deletes its object in the middle of its first apply must find what that brings.
@@ -203,7 +203,7 @@ pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Resul
     let (object, uid) = (object.clone(), uid.clone());
     state.objects.touch(&key);
     let dropped = Leftovers::objects(cluster_of(state, &object), dropped);
-    clean_up(state, &resource_of(&object), dropped, CleanupReason::Deleted);
+    clean_up(state, &log_resource(&object), dropped, CleanupReason::Deleted);
     discover(state, &key, &object, &uid, &uids);
 }
 
@@ -228,7 +228,7 @@ fn discover(state: &mut State, owner: &ObjectKey, apply: &Object, uid: &str, app
         }
     }
     let mut object = Object::named(&owner.name);
-    object.annotate_unless_said(RESOURCE, resource_of(apply).as_str());
+    object.annotate_unless_said(RESOURCE, log_resource(apply).as_str());
     object.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(owner, uid)]));
     object.content.insert("spec".to_owned(), spec);
     if state.objects.made.get(&key).is_none_or(|made| made.object != object) {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::apply::is_allowed;
 use super::pods::{cluster_of, trouble};
 use super::trigger::last_file_event;
-use super::{Made, Origin, RESOURCE, Run, images, put, resource_of};
+use super::{Made, Origin, RESOURCE, Run, images, log_resource, put};
 use crate::event::BuiltReference;
 use crate::plan::Plan;
 use crate::project::stage_statuses;
@@ -164,7 +164,7 @@ fn follow_context(state: &mut State, key: &ObjectKey) {
     }
     let watch = ObjectKey::new("FileWatch", watch_name(key));
     let mut wanted = Object::named(&watch.name);
-    wanted.annotate_unless_said(RESOURCE, resource_of(object).as_str());
+    wanted.annotate_unless_said(RESOURCE, log_resource(object).as_str());
     wanted.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, uid)]));
     let ignores = object.get("/spec/contextIgnores").cloned().unwrap_or_else(|| json!([]));
     wanted.content.insert("spec".to_owned(), json!({"watchedPaths": [context], "ignores": ignores}));
@@ -233,7 +233,7 @@ fn tell_map(state: &mut State, key: &ObjectKey) {
 pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &ImageRun) -> Plan {
     let wanted = run.job.clone().filter(|_| run.outcome.is_none() && is_watched(state, key));
     let Some(job) = wanted else { return Plan::new() };
-    let resource = resource_of(object);
+    let resource = log_resource(object);
     Plan::from([Task::Image { object: key.clone(), run: run.run, job, resource }])
 }
 

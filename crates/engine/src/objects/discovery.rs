@@ -8,8 +8,8 @@ use lilt_model::cluster::{Pod, PodRef};
 use serde_json::{Map, Value, json};
 
 use super::pods::{cluster_of, namespaces};
-use super::{Made, Origin, RESOURCE, delete, owners, put, resource_of};
-use crate::port_forward::target_among;
+use super::{Made, Origin, RESOURCE, delete, log_resource, owners, put};
+use crate::controllers::port_forward::target_among;
 use crate::project::pod_status;
 use crate::state::State;
 
@@ -88,7 +88,7 @@ pub(super) fn manage(state: &mut State, key: &ObjectKey) {
             continue;
         }
         let mut fresh = known.unwrap_or_else(|| Object::named(&made.name));
-        fresh.annotate_unless_said(RESOURCE, resource_of(&object).as_str());
+        fresh.annotate_unless_said(RESOURCE, log_resource(&object).as_str());
         fresh.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, &uid)]));
         fresh.content.insert("spec".to_owned(), spec);
         let sequence = state.next_sequence();

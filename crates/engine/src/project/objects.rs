@@ -22,7 +22,7 @@ use crate::schedule::delivered;
 use crate::state::{BodyState, ResourceState, State};
 
 pub(crate) use images::stage_statuses;
-pub(crate) use kubernetes::{forward_status, stream_statuses, text_hash};
+pub(crate) use kubernetes::text_hash;
 pub(crate) use pods::pod_status;
 pub use session::project_session_objects;
 pub(crate) use session::tell_cluster;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use lilt_model::cluster::{Container, PodRef, Registry};
 use lilt_model::files::ChangedPath;
 use lilt_model::image::{BuildRecord, ImageTarget, LiveUpdate};
-use lilt_model::kubernetes::{ForwardPlace, ObjectRef};
+use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::event::{Deployed, Drift, ForwardState};
+use crate::event::{Deployed, Drift};
 use crate::notices::Notices;
 use crate::state::{Changes, CommandRun};
 
@@ -33,8 +33,6 @@ pub(crate) struct KubernetesState {
     pub(crate) applied: Option<Arc<Resource>>,
     /// Its pods, old and new.
     pub(crate) pods: BTreeSet<PodRef>,
-    #[serde(serialize_with = "crate::dump::pairs")]
-    pub(crate) forwards: BTreeMap<ForwardPlace, (ForwardState, Timestamp)>,
     /// What went wrong with its objects, and with what they own besides pods.
     pub(crate) notices: Arc<Notices>,
     /// Local resources whose commands were seen to write inputs of its images before it was deployed.

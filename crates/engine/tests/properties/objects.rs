@@ -132,7 +132,7 @@ fn content(kind: &str, how: u8) -> Value {
         "KubernetesDiscovery" => json!({"spec": {"watches": [{"namespace": "default", "uid": "uid-w"}],
             "portForwardTemplateSpec": {"forwards": [{"containerPort": 80}]}}}),
         "PortForward" => json!({"spec": {"podName": format!("pod-{}", how % 3), "namespace": "default",
-            "forwards": [{"containerPort": 80, "localPort": u16::from(how % 2)}]}}),
+            "forwards": [{"containerPort": 80, "localPort": u16::from(how % 2)}, {"containerPort": 81}]}}),
         "PodLogStream" => json!({"spec": {"pod": format!("pod-{}", how % 3)}}),
         "DockerImage" => json!({"spec": {"ref": format!("o{}", how % 2), "context": "/o",
             "imageMaps": if is(2) { json!(["o1"]) } else { json!([]) }}}),
@@ -145,7 +145,7 @@ fn content(kind: &str, how: u8) -> Value {
     }
 }
 
-/// What a runner of an object's task may tell.
+/// What the runner of a task may report, of resources and objects alike.
 fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
     let answers: Vec<Event> = plan
         .values()
@@ -172,15 +172,11 @@ fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
                 let (run, container) = (task.job.as_ref()?.update, task.id.clone());
                 Some(Event::ObjectSynced { name: name.clone(), run, container, outcome })
             }
-            Task::ObjectForward { name, place, .. } => {
+            Task::Forward { owner, slot, .. } => {
                 let failed = ForwardState::Failed(Failure::environment("taken"));
                 let state = if how == 2 { failed } else { ForwardState::Listening };
-                Some(Event::ObjectForwardChanged {
-                    name: name.clone(),
-                    place: *place,
-                    local_port: 4000,
-                    state,
-                })
+                let (owner, slot) = (owner.clone(), slot.clone());
+                Some(Event::ForwardChanged { owner, slot, local_port: 4000, state })
             }
             _ => None,
         })
@@ -259,6 +255,10 @@ pub(crate) fn check_settled(state: &State) {
             "DockerImage" => {
                 let told = ["/status/completed", "/status/waiting"].map(|field| object.get(field).is_some());
                 assert!(told.contains(&true), "{key} is neither built nor says why not: {object:?}");
+            }
+            "PortForward" => {
+                let count = |field| object.get(field).and_then(Value::as_array).map(Vec::len);
+                assert_eq!(count("/status/forwardStatuses"), count("/spec/forwards"), "{key}: {object:?}");
             }
             "KubernetesApply" if !is_off => {
                 let told =

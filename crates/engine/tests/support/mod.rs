@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use lilt_engine::{
-    Deployed, Event, Mode, Options, ProgramId, State, Task, TaskId, UpdateJob, UpdateOutcome, WatchId, apply,
-    plan, project_resource, schedule,
+    Deployed, Event, Mode, Options, Owner, ProgramId, State, Task, TaskId, UpdateJob, UpdateOutcome, WatchId,
+    apply, plan, project_resource, schedule,
 };
 use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase, PodRef, RestartPolicy};
 use lilt_model::command::Command;
@@ -268,8 +268,8 @@ fn task_words(id: &TaskId, spec: &Task) -> String {
         TaskId::Serve(name) => format!("serve {name}"),
         TaskId::Probe(ProgramId::Server(name)) => format!("probe {name}"),
         TaskId::Probe(ProgramId::Command(name)) => format!("probe cmd {name}"),
-        TaskId::Follow(name, pod) => format!("follow {name} {}", pod.name),
-        TaskId::Forward(name, place) => format!("forward {name} {}", place.port),
+        TaskId::LogStream(Owner::Resource(name), pod) => format!("follow {name} {}", pod.name),
+        TaskId::Forward(Owner::Resource(name), slot) => format!("forward {name} {}", slot.place.port),
         TaskId::Objects(scope) => format!("objects {} {}", scope.kind, scope.namespace),
         TaskId::Sync(name, container) => format!("sync {name} {container}"),
         TaskId::Connect(cluster) => in_cluster("connect", cluster),

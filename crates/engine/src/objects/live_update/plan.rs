@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{LiveRun, Target};
 use crate::cause::Cause;
-use crate::objects::resource_of;
+use crate::objects::log_resource;
 use crate::plan::Plan;
 use crate::state::State;
 use crate::task::{SyncJob, SyncTask, Task};
@@ -36,7 +36,7 @@ pub(in crate::objects) fn plan(state: &State, key: &ObjectKey, object: &Object, 
             given_up: run.given_up.get(id).copied().unwrap_or_default(),
             job,
         };
-        let (name, resource) = (key.name.clone(), resource_of(object));
+        let (name, resource) = (key.name.clone(), log_resource(object));
         Task::ObjectSync { name, resource, task: Box::new(task) }
     };
     let is_reached = |target: &Target| state.clusters.get(&target.place.pod.cluster).info.is_some();
@@ -62,7 +62,7 @@ fn ignores_of(state: &State, watch: &str) -> Vec<IgnoreRule> {
 /// Whether lilt's agent must not come into the containers: as the resource says whose pods they are, or as holds for all.
 fn without_agent(state: &State, object: &Object) -> bool {
     let pods_of = ResourceName::new(object.text("/spec/selector/kubernetes/discoveryName"));
-    let said = [pods_of, resource_of(object)].into_iter().find_map(|name| {
+    let said = [pods_of, log_resource(object)].into_iter().find_map(|name| {
         match &state.resources.get(&name)?.spec.body {
             Body::Kubernetes(spec) => Some(spec.without_agent),
             Body::Local(_) | Body::Compose(_) => None,

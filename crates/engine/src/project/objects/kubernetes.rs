@@ -5,16 +5,17 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use lilt_api::fields::Fields;
 use lilt_api::specs;
-use lilt_model::cluster::{ContainerState, Pod, PodRef};
+use lilt_model::SpanId;
+use lilt_model::cluster::{Pod, PodRef};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::settings::ServerSideApply;
-use lilt_model::{SpanId, Timestamp};
 use serde_json::{Value, json};
 
 use super::pods::pod_status;
 use super::{Named, disable_source, disable_status, managed, owned, owned_with_span};
-use crate::event::ForwardState;
-use crate::port_forward::forward_target;
+use crate::controllers::log_stream::{ContainerFilter, container_statuses};
+use crate::controllers::port_forward::{self, forward_target};
+use crate::owner::Owner;
 use crate::runtime::discovered_pods;
 use crate::state::{KubernetesState, ResourceState, State};
 
@@ -48,7 +49,7 @@ pub(super) fn objects(
         }
     }
     for (pod, forwards) in forwarded {
-        let content = port_forward(&pod, &forwards, kubernetes);
+        let content = port_forward_content(state, &Owner::from(name), &pod, forwards);
         objects.push(owned("PortForward", &format!("{name}-{}", pod.name), name, content));
     }
 }
@@ -128,57 +129,14 @@ fn log_stream(state: &State, pod: &Pod) -> Value {
         "pod": pod.name, "namespace": pod.namespace, "cluster": pod.cluster.object_name(),
         "sinceTime": state.started.whole_seconds(), "ignoreContainers": specs::QUIET_CONTAINERS,
     });
-    json!({"spec": spec, "status": {"containerStatuses": stream_statuses(pod, |_| true)}})
+    json!({"spec": spec, "status": {"containerStatuses": container_statuses(pod, &ContainerFilter::default())}})
 }
 
-/// How far the log of each container is.
-pub(crate) fn stream_statuses(pod: &Pod, is_shown: impl Fn(&str) -> bool) -> Vec<Value> {
-    let shown = pod.containers.iter().filter(|it| !specs::QUIET_CONTAINERS.contains(&it.name.as_str()));
-    shown
-        .filter(|it| is_shown(&it.name))
-        .map(|container| {
-            let active = matches!(container.state, ContainerState::Running { .. });
-            let ended = matches!(container.state, ContainerState::Terminated { .. });
-            Fields::new()
-                .put("name", container.name.as_str())
-                .put_unless_empty("active", active)
-                .put_unless_empty("terminated", ended)
-                .value()
-        })
-        .collect()
-}
-
-fn port_forward(pod: &PodRef, forwards: &[Forward], kubernetes: &KubernetesState) -> Value {
-    let statuses: Vec<Value> = forwards
-        .iter()
-        .map(|forward| forward_content(forward, kubernetes.forwards.get(&forward.place())))
-        .collect();
-    let mut written = specs::forwards(forwards).value();
+fn port_forward_content(state: &State, owner: &Owner, pod: &PodRef, forwards: Vec<Forward>) -> Value {
+    let mut written = specs::forwards(&forwards).value();
     written["podName"] = json!(pod.name);
     written["namespace"] = json!(pod.namespace);
     written["cluster"] = json!(pod.cluster.object_name());
+    let statuses = port_forward::status(state, owner, forwards, None);
     json!({"spec": written, "status": {"forwardStatuses": statuses}})
-}
-
-fn forward_content(forward: &Forward, known: Option<&(ForwardState, Timestamp)>) -> Value {
-    let mut told = forward_status(forward, known.map(|(state, _)| state));
-    if let Some((ForwardState::Listening, since)) = known {
-        told["startedAt"] = json!(since);
-    }
-    told
-}
-
-pub(crate) fn forward_status(forward: &Forward, state: Option<&ForwardState>) -> Value {
-    let host = if forward.host.is_empty() { "localhost" } else { &forward.host };
-    let error = match state {
-        Some(ForwardState::Failed(failure)) => failure.to_string(),
-        _ => String::new(),
-    };
-    let addresses: Vec<&str> = if state.is_some() && error.is_empty() { vec![host] } else { Vec::new() };
-    Fields::new()
-        .put("localPort", forward.local_port)
-        .put("containerPort", forward.container_port)
-        .put("addresses", addresses)
-        .put_unless_empty("error", error)
-        .value()
 }

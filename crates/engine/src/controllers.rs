@@ -1,0 +1,7 @@
+//! One controller per concern, whoever asks for it: see [`Owner`](crate::Owner).
+//!
+//! Each has the roles it needs: `state` (private to the controller), `reconcile` (events and specifications become
+//! state), `plan` (state becomes tasks), `status` (what readers see). A controller does not reach into another one.
+
+pub(crate) mod log_stream;
+pub(crate) mod port_forward;

@@ -1,0 +1,50 @@
+//! One task per pod.
+
+use std::sync::Arc;
+
+use lilt_model::Timestamp;
+
+use super::ContainerFilter;
+use crate::objects::{cluster_of, log_resource, named_pod};
+use crate::owner::Owner;
+use crate::plan::Plan;
+use crate::state::State;
+use crate::task::Task;
+
+/// The tasks of the log streams of one owner.
+pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
+    match owner {
+        Owner::Resource(name) => {
+            let cluster = state.cluster_of(name);
+            let kubernetes = state.resources.get(name).and_then(|resource| resource.kubernetes());
+            let pods = kubernetes.into_iter().flat_map(|kubernetes| &kubernetes.pods);
+            let pods = pods.filter_map(|pod| state.pods.known.get(pod));
+            let task = |pod: &Arc<_>| Task::LogStream {
+                owner: owner.clone(),
+                resource: name.clone(),
+                pod: Arc::clone(pod),
+                containers: ContainerFilter::default(),
+                since: None,
+                // Besides its logs, its way to readiness and what the cluster reports of it.
+                notices: Some(state.pods.notices.get(&pod.reference()).cloned().unwrap_or_default()),
+            };
+            pods.filter(|_| state.clusters.get(&cluster).info.is_some()).map(task).collect()
+        }
+        Owner::Object(key) => {
+            let Some(object) = state.objects.made.get(key).map(|made| &made.object) else {
+                return Plan::new();
+            };
+            let is_reached = state.clusters.get(&cluster_of(state, object)).info.is_some();
+            let pod = named_pod(state, key, object, "/spec/pod").filter(|_| is_reached);
+            let task = |pod: &Arc<_>| Task::LogStream {
+                owner: owner.clone(),
+                resource: log_resource(object),
+                pod: Arc::clone(pod),
+                containers: ContainerFilter::of(object),
+                since: Timestamp::from_rfc3339(object.text("/spec/sinceTime")),
+                notices: None,
+            };
+            pod.map(task).into_iter().collect()
+        }
+    }
+}

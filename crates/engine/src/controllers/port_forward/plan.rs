@@ -1,0 +1,54 @@
+//! One task per forward.
+
+use lilt_model::cluster::PodPhase;
+use lilt_model::kubernetes::Forward;
+use lilt_model::{ClusterName, ResourceName};
+
+use super::reconcile::wanted;
+use super::target::forward_target;
+use crate::objects::{cluster_of, log_resource, named_pod};
+use crate::owner::Owner;
+use crate::plan::Plan;
+use crate::state::State;
+use crate::task::{ForwardTarget, Task};
+
+/// The tasks of the forwards of one owner.
+pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
+    let Some((cluster, resource)) = cluster_and_log(state, owner) else { return Plan::new() };
+    if state.clusters.get(&cluster).info.is_none() {
+        return Plan::new();
+    }
+    let task = |(slot, forward)| Task::Forward {
+        owner: owner.clone(),
+        slot,
+        cluster: cluster.clone(),
+        target: target(state, owner, &forward),
+        forward,
+        resource: resource.clone(),
+    };
+    wanted(state, owner).into_iter().map(task).collect()
+}
+
+/// Where the forwards of an owner lead, and whose log they write to.
+fn cluster_and_log(state: &State, owner: &Owner) -> Option<(ClusterName, ResourceName)> {
+    match owner {
+        Owner::Resource(name) => Some((state.cluster_of(name), name.clone())),
+        Owner::Object(key) => {
+            let object = &state.objects.made.get(key)?.object;
+            Some((cluster_of(state, object), log_resource(object)))
+        }
+    }
+}
+
+/// A resource leads to the best of its pods, an object to the pod that it names.
+fn target(state: &State, owner: &Owner, forward: &Forward) -> Option<ForwardTarget> {
+    match owner {
+        Owner::Resource(name) => forward_target(state, state.resources.get(name)?.kubernetes()?, forward),
+        Owner::Object(key) => {
+            let object = &state.objects.made.get(key)?.object;
+            let pod = named_pod(state, key, object, "/spec/podName")?;
+            let is_up = !pod.deleting && pod.phase == PodPhase::Running;
+            is_up.then(|| ForwardTarget { pod: pod.reference(), port: forward.container_port })
+        }
+    }
+}
