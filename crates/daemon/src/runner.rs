@@ -20,11 +20,9 @@ mod outage;
 mod patience;
 mod pod_report;
 mod probe;
-mod program;
 mod prune;
 mod reading;
 mod report;
-mod serve;
 mod sync;
 mod telemetry;
 mod wake;
@@ -64,14 +62,11 @@ pub(crate) async fn run(feed: Receiver<Task>, context: Context) {
             UpdateJob::Deploy(job) => deploy::run(context, resource, update, cause, job).await,
             UpdateJob::Refused(failure) => refuse(context, resource, update, &cause, failure.clone()).await,
         },
-        Task::Serve { resource, generation, command } => {
-            serve::run(context, resource, generation, command).await;
+        Task::Command { owner, run, command, on_exit, resource } => {
+            command::run(context, owner, run, command, on_exit, resource).await;
         }
-        Task::Probe { program, generation, probe, resource } => {
-            probe::run(context, program, generation, probe, resource).await;
-        }
-        Task::Command { name, run, command, resource } => {
-            command::run(context, name, run, command, resource).await;
+        Task::Probe { owner, run, probe, resource } => {
+            probe::run(context, owner, run, probe, resource).await;
         }
         Task::Outage { outage, id, attempts, immediate } => {
             outage::run(context, outage, id, attempts, immediate).await;

@@ -1,7 +1,7 @@
 //! Keeps the values of Secrets out of what readers see besides logs: what failed, why, and what the cluster says.
 
 use lilt_api::{ObjectMeta, UIResource, UISession, annotation};
-use lilt_engine::{Event, ForwardState, ServeExit, SyncFault};
+use lilt_engine::{CommandExit, Event, ForwardState, SyncFault};
 use lilt_model::Failure;
 use lilt_model::cluster::{ContainerState, Pod};
 use lilt_model::image::BuildRecord;
@@ -21,7 +21,7 @@ pub(crate) fn keep_out_of_event(redactor: &Redactor, event: &mut Event) {
         Event::ObjectImageBuilt { record: Some(record), .. } => redact_build(redactor, record),
         Event::StageBegan { detail, .. } => redactor.redact_in_place(detail),
         Event::ObjectSyncWaits { message, .. } => redactor.redact_in_place(message),
-        Event::ProbeChanged { cause: Some(cause), .. } => redactor.redact_in_place(cause),
+        Event::CommandProbed { cause: Some(cause), .. } => redactor.redact_in_place(cause),
         Event::PodChanged { pod } => redact_pod(redactor, pod),
         Event::Noticed { notice } => redactor.redact_in_place(&mut notice.message),
         _ => {}
@@ -34,9 +34,8 @@ pub(crate) fn keep_out_of_event(redactor: &Redactor, event: &mut Event) {
 fn failure_of(event: &mut Event) -> Option<&mut Failure> {
     match event {
         Event::UpdateEnded { outcome, .. } => outcome.failure.as_mut(),
-        Event::ServeEnded { exit: ServeExit::Failed(failure), .. }
-        | Event::UpdateCommandEnded { exit: ServeExit::Failed(failure), .. }
-        | Event::CommandEnded { exit: ServeExit::Failed(failure), .. }
+        Event::UpdateCommandEnded { exit: CommandExit::Failed(failure), .. }
+        | Event::CommandEnded { exit: CommandExit::Failed(failure), .. }
         | Event::ForwardChanged { state: ForwardState::Failed(failure), .. }
         | Event::ObjectsApplied { outcome: Err(failure), .. }
         | Event::ObjectImageBuilt { outcome: Err(failure), .. }

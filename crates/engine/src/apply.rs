@@ -14,12 +14,12 @@ mod update;
 
 use lilt_model::{ResourceName, Timestamp};
 
-use crate::controllers::port_forward;
-use crate::event::{Event, ProgramId, ServeExit};
+use crate::controllers::{command, port_forward};
+use crate::event::Event;
 use crate::objects;
 use crate::outage;
 use crate::prune;
-use crate::state::{BodyState, Probed, ServeState, State};
+use crate::state::State;
 use crate::task::{Leftovers, TaskId};
 use crate::telemetry;
 use crate::timeline;
@@ -66,17 +66,10 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::UpdateCommandEnded { resource, update, image, exit } => {
             update::command_ended(state, &resource, update, image.as_ref(), exit);
         }
-        Event::ServeStarted { resource, generation, pid } => {
-            set_serve(state, &resource, generation, ServeState::Running { pid, since: at, probed: None });
-        }
-        Event::ServeEnded { resource, generation, exit } => {
-            set_serve(state, &resource, generation, ServeState::Ended { exit, at });
-        }
-        Event::ProbeChanged { program: ProgramId::Server(name), generation, ready, cause } => {
-            set_probed(state, &name, generation, Probed { ready, cause });
-        }
-        Event::ProbeChanged { program: ProgramId::Command(name), generation, ready, .. } => {
-            objects::command_probed(state, &name, generation, ready);
+        Event::CommandStarted { owner, run, pid } => command::started(state, &owner, run, pid),
+        Event::CommandEnded { owner, run, exit } => command::ended(state, &owner, run, exit),
+        Event::CommandProbed { owner, run, ready, cause } => {
+            command::probed(state, &owner, run, ready, cause)
         }
         Event::ClusterConnected { cluster, info } => cluster::connected(state, &cluster, *info),
         Event::ClusterFailed { cluster, address, failure } => {
@@ -128,38 +121,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             objects::repository_fetched(state, &name, run, outcome);
         }
         Event::ExtensionFound { name, run, outcome } => objects::extension_found(state, &name, run, outcome),
-        Event::CommandStarted { name, run, pid } => objects::command_started(state, &name, run, pid),
-        Event::CommandEnded { name, run, exit } => objects::command_ended(state, &name, run, exit),
         Event::TaskBroke { task, failure } => broke(state, task, failure),
-    }
-}
-
-fn set_serve(state: &mut State, name: &lilt_model::ResourceName, generation: u64, next: ServeState) {
-    if let Some(resource) = state.resources.get_mut(name)
-        && let BodyState::Local(local) = &mut resource.body
-        && let Some(serve) = local.serve.as_mut().filter(|serve| serve.generation == generation)
-    {
-        if let ServeState::Running { since, pid, .. } = &next {
-            serve.started = Some(*since);
-            serve.pid = *pid;
-        }
-        if let (ServeState::Running { probed, .. }, ServeState::Ended { .. }) = (&serve.state, &next) {
-            serve.was_ready = serve.probe.is_none() || probed.as_ref().is_some_and(|it| it.ready);
-        }
-        serve.state = next;
-        state.touch(name);
-    }
-}
-
-/// Of a server that has ended meanwhile it means nothing any more.
-fn set_probed(state: &mut State, name: &lilt_model::ResourceName, generation: u64, found: Probed) {
-    if let Some(resource) = state.resources.get_mut(name)
-        && let BodyState::Local(local) = &mut resource.body
-        && let Some(serve) = local.serve.as_mut().filter(|serve| serve.generation == generation)
-        && let ServeState::Running { probed, .. } = &mut serve.state
-    {
-        *probed = Some(found);
-        state.touch(name);
     }
 }
 
@@ -169,16 +131,8 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         TaskId::Load(name) => load::broke(state, &name, failure),
         TaskId::Update(name) => update::broke(state, &name, failure),
         TaskId::Sync(name, container) => update::sync_broke(state, &name, &container, failure),
-        TaskId::Serve(name) => {
-            let generation = serve_generation(state, &name);
-            let next = ServeState::Ended { exit: ServeExit::Failed(failure), at: state.now };
-            set_serve(state, &name, generation, next);
-        }
-        TaskId::Probe(ProgramId::Command(name)) => objects::command_broke(state, &name, failure),
-        TaskId::Probe(ProgramId::Server(name)) => {
-            let generation = serve_generation(state, &name);
-            set_probed(state, &name, generation, Probed { ready: false, cause: Some(failure.message) });
-        }
+        TaskId::Command(owner) => command::broke(state, &owner, failure),
+        TaskId::Probe(owner) => command::probe_broke(state, &owner, failure),
         TaskId::Forward(owner, slot) => port_forward::broke(state, &owner, slot, failure),
         TaskId::Cleanup(cleanup) => {
             load::cleaned_up(state, cleanup);
@@ -188,7 +142,6 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         TaskId::Outage(outage) => outage::broke(state, &outage),
         TaskId::Prune => prune::ended(state),
         TaskId::Telemetry => telemetry::broke(state),
-        TaskId::Command(name) => objects::command_broke(state, &name, failure),
         TaskId::Apply(name) => objects::apply_broke(state, &name, failure),
         TaskId::ObjectSync(name, _, container) => {
             objects::live_update_broke(state, &name, &container, failure);
@@ -206,11 +159,4 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
 fn inspection_of(state: &State, name: &lilt_model::ResourceName) -> u64 {
     let kubernetes = state.resources.get(name).and_then(|resource| resource.kubernetes());
     kubernetes.map_or(0, |kubernetes| kubernetes.drifting.inspection)
-}
-
-fn serve_generation(state: &State, name: &lilt_model::ResourceName) -> u64 {
-    match state.resources.get(name).map(|resource| &resource.body) {
-        Some(BodyState::Local(local)) => local.serve.as_ref().map_or(0, |serve| serve.generation),
-        _ => 0,
-    }
 }

@@ -3,5 +3,6 @@
 //! Each has the roles it needs: `state` (private to the controller), `reconcile` (events and specifications become
 //! state), `plan` (state becomes tasks), `status` (what readers see). A controller does not reach into another one.
 
+pub(crate) mod command;
 pub(crate) mod log_stream;
 pub(crate) mod port_forward;

@@ -109,23 +109,24 @@ pub enum Event {
         update: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image: Option<ImageName>,
-        exit: ServeExit,
+        exit: CommandExit,
     },
-    ServeStarted {
-        resource: ResourceName,
-        generation: u64,
+    /// The command of an owner runs: a server, or what a `Cmd` says.
+    CommandStarted {
+        owner: Owner,
+        run: u64,
         pid: u32,
     },
-    ServeEnded {
-        resource: ResourceName,
-        generation: u64,
-        exit: ServeExit,
+    CommandEnded {
+        owner: Owner,
+        run: u64,
+        exit: CommandExit,
     },
-    /// What is known of a program's readiness has changed: whether its probe counts it as ready, and why not, or why
+    /// What is known of a command's readiness has changed: whether its probe counts it as ready, and why not, or why
     /// the last attempts failed although it still counts as ready.
-    ProbeChanged {
-        program: ProgramId,
-        generation: u64,
+    CommandProbed {
+        owner: Owner,
+        run: u64,
         ready: bool,
         cause: Option<String>,
     },
@@ -298,17 +299,6 @@ pub enum Event {
         run: u64,
         outcome: Result<PathBuf, Failure>,
     },
-    /// The command of a `Cmd` runs.
-    CommandStarted {
-        name: String,
-        run: u64,
-        pid: u32,
-    },
-    CommandEnded {
-        name: String,
-        run: u64,
-        exit: ServeExit,
-    },
     /// The time for which the session asked has come.
     Woke,
     /// A runner broke: a bug of ours.
@@ -353,16 +343,6 @@ pub struct ProvidedRepository {
     pub fetched: Timestamp,
     /// Why it may be outdated.
     pub stale: Option<String>,
-}
-
-/// What is found out to be ready or not.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProgramId {
-    /// The server of a local resource.
-    Server(ResourceName),
-    /// What a `Cmd` runs.
-    Command(String),
 }
 
 /// Whose files a watch follows.
@@ -526,20 +506,20 @@ impl SyncFault {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ServeExit {
+pub enum CommandExit {
     Code(i32),
     Signal(i32),
     /// It could not be started.
     Failed(Failure),
 }
 
-impl ServeExit {
+impl CommandExit {
     /// As a `Cmd` tells it: the code as a shell counts it, and why, where the code does not say it all.
     pub(crate) fn code_and_reason(&self) -> (i32, String) {
         match self {
-            ServeExit::Code(code) => (*code, String::new()),
-            ServeExit::Signal(signal) => (128 + signal, format!("ended by signal {signal}")),
-            ServeExit::Failed(failure) => (1, failure.to_string()),
+            CommandExit::Code(code) => (*code, String::new()),
+            CommandExit::Signal(signal) => (128 + signal, format!("ended by signal {signal}")),
+            CommandExit::Failed(failure) => (1, failure.to_string()),
         }
     }
 }

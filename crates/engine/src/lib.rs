@@ -20,7 +20,6 @@ mod plan;
 mod project;
 mod prune;
 mod record;
-mod restart;
 mod runtime;
 mod schedule;
 mod state;
@@ -31,12 +30,13 @@ mod verdict;
 
 pub use apply::apply;
 pub use cause::Cause;
+pub use controllers::command::OnExit;
 pub use controllers::log_stream::ContainerFilter;
 pub use controllers::port_forward::ForwardSlot;
 pub use dump::{all_notices, applied_objects, dump, notices};
 pub use event::{
-    AppliedObjects, BuiltReference, Deployed, Drift, Event, ForwardState, FoundCluster, ProgramId,
-    ProvidedRepository, ServeExit, SyncFault, UpdateOutcome, WatchId,
+    AppliedObjects, BuiltReference, CommandExit, Deployed, Drift, Event, ForwardState, FoundCluster,
+    ProvidedRepository, SyncFault, UpdateOutcome, WatchId,
 };
 pub use hold::{Dependency, Hold};
 pub use notices::Notices;

@@ -31,7 +31,7 @@ use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::controllers::port_forward;
+use crate::controllers::{command as command_controller, port_forward};
 use crate::owner::Owner;
 use crate::plan::Plan;
 use crate::project::write_unset_times;
@@ -46,10 +46,7 @@ pub(crate) use apply::{
 };
 pub(crate) use building::{ImageRun, broke as image_broke, ended as image_ended};
 pub(crate) use cluster::{ClusterRun, broke as cluster_broke, looked as cluster_looked};
-pub(crate) use command::{
-    CommandRun, broke as command_broke, ended as command_ended, probed as command_probed,
-    started as command_started,
-};
+pub(crate) use command::CommandStart;
 pub(crate) use disable::resource_switched;
 pub use disable::truth;
 pub(crate) use extension::{
@@ -121,7 +118,7 @@ pub(crate) enum Origin {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum Run {
     Nothing,
-    Command(Box<CommandRun>),
+    Command(Box<CommandStart>),
     Files(FilesRun),
     Toggle(ToggleRun),
     /// Another one is reached.
@@ -226,6 +223,7 @@ fn remove(state: &mut State, key: &ObjectKey) -> Option<Made> {
     set_references(state, key, BTreeSet::new());
     state.objects.touch(key);
     match key.kind.as_str() {
+        "Cmd" => command_controller::stop(state, &Owner::from(key)),
         "PortForward" => port_forward::forget(state, &Owner::from(key)),
         "Tiltfile" => tiltfile::gone(state, key),
         "KubernetesApply" => apply::gone(state, key, &made),
@@ -345,7 +343,7 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
         Run::Image(run) => building::plan(state, key, &made.object, run),
         Run::Live(run) => live_update::plan(state, key, &made.object, run),
         Run::Pods => pods::plan(state, key),
-        Run::Command(run) => command::plan(key, made, run),
+        Run::Command(_) => command_controller::plan(state, &Owner::from(key)),
         Run::Files(run) => files::plan(state, key, run),
     }
 }
@@ -369,7 +367,7 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
         Run::Image(run) => building::tell(run, &mut status),
         Run::Live(run) => live_update::tell(run, &mut status),
         Run::Pods => pods::tell(state, key, &made.object, &mut status),
-        Run::Command(run) => command::tell(run, &made.object, &mut status),
+        Run::Command(_) => command::tell(state, key, &made.object, &mut status),
         Run::Files(run) => run.events.tell(&mut status),
         Run::Toggle(run) => run.tell(&mut status),
         Run::Repository(run) => run.tell(&mut status),

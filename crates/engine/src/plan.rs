@@ -11,15 +11,15 @@ use lilt_model::kubernetes::{KubernetesResource, ObjectScope};
 use lilt_model::resource::Body;
 use lilt_model::{ClusterName, ImageName, ResourceName};
 
-use crate::controllers::{log_stream, port_forward};
-use crate::event::{ProgramId, WatchId};
+use crate::controllers::{command, log_stream, port_forward};
+use crate::event::WatchId;
 use crate::objects::plan_object;
 use crate::outage::OutageState;
 use crate::owner::Owner;
 use crate::schedule::live_updates_above;
 use crate::state::{
-    BodyState, Cleanup, ClusterState, ImageState, KubernetesState, LocalState, ResourceState, RunningUpdate,
-    ServeState, State, TiltfileState, UpdateKind,
+    BodyState, Cleanup, ClusterState, ImageState, KubernetesState, ResourceState, RunningUpdate, State,
+    TiltfileState, UpdateKind,
 };
 use crate::task::{Inspection, SyncJob, SyncTask, Task, TaskId};
 use crate::telemetry;
@@ -174,9 +174,8 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
     }
     plan.extend(resource.update.as_ref().and_then(|update| update_task(name, update)));
     match (&resource.spec.body, &resource.body) {
-        (Body::Local(_), BodyState::Local(local)) => {
-            plan.extend(serve_task(name, local));
-            plan.extend(probe_task(name, local));
+        (Body::Local(_), BodyState::Local(_)) => {
+            plan.extend(command::plan(state, &Owner::from(name)).into_values());
         }
         (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
             plan_kubernetes(state, resource, spec, kubernetes, &mut plan);
@@ -219,23 +218,6 @@ fn update_task(name: &ResourceName, update: &RunningUpdate) -> Option<Task> {
     let UpdateKind::Job(job) = &update.kind else { return None };
     let (resource, cause, job) = (name.clone(), update.cause.clone(), Arc::clone(job));
     Some(Task::Update { resource, update: update.id, cause, job })
-}
-
-fn serve_task(name: &ResourceName, local: &LocalState) -> Option<Task> {
-    let serve = local.serve.as_ref()?;
-    if matches!(serve.state, ServeState::Ended { .. }) {
-        return None;
-    }
-    let (resource, command) = (name.clone(), serve.command.clone());
-    Some(Task::Serve { resource, generation: serve.generation, command })
-}
-
-/// Only while the server runs: what a probe finds of one that does not is chance.
-fn probe_task(name: &ResourceName, local: &LocalState) -> Option<Task> {
-    let serve = local.serve.as_ref()?;
-    let ServeState::Running { .. } = serve.state else { return None };
-    let (program, resource) = (ProgramId::Server(name.clone()), Some(name.clone()));
-    Some(Task::Probe { program, generation: serve.generation, probe: serve.probe.clone()?, resource })
 }
 
 fn plan_kubernetes(

@@ -18,14 +18,13 @@ use lilt_model::settings::{FEATURES, Feature};
 use lilt_model::timeline::StageKind;
 use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, SpanId, Timestamp, Unreachable};
 
+use crate::controllers::command::CommandRun;
 use crate::controllers::port_forward;
 use crate::hold::Hold;
 use crate::objects::{RESOURCE, show_notes_on};
 use crate::owner::Owner;
 use crate::runtime::{Runtime, current_pods, newest_pod};
-use crate::state::{
-    BodyState, FinishedUpdate, ResourceState, ServeState, State, TiltfileState, UNCATEGORIZED,
-};
+use crate::state::{BodyState, FinishedUpdate, ResourceState, State, TiltfileState, UNCATEGORIZED};
 
 pub(crate) use objects::{
     pod_status, stage_statuses, stop_button_name, tell_cluster, text_hash, toggle_button_name,
@@ -62,7 +61,7 @@ fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
             || drift(resource).is_some(),
         endpoint_links: endpoints(resource),
         k8s_resource_info: kubernetes_info(state, resource),
-        local_resource_info: local_info(resource),
+        local_resource_info: local_info(state, resource),
         compose_resource_info: None,
         runtime_status: runtime.status,
         update_status: update_status(resource),
@@ -306,13 +305,10 @@ fn kubernetes_info(state: &State, resource: &ResourceState) -> Option<UIResource
     Some(info)
 }
 
-fn local_info(resource: &ResourceState) -> Option<UIResourceLocal> {
-    let BodyState::Local(local) = &resource.body else { return None };
-    let pid = match local.serve.as_ref().map(|serve| &serve.state) {
-        Some(ServeState::Running { pid, .. }) => i64::from(*pid),
-        _ => 0,
-    };
-    Some(UIResourceLocal { pid, is_test: false })
+fn local_info(state: &State, resource: &ResourceState) -> Option<UIResourceLocal> {
+    let BodyState::Local(_) = &resource.body else { return None };
+    let pid = state.commands.get(&Owner::from(&resource.spec.name)).map_or(0, CommandRun::pid);
+    Some(UIResourceLocal { pid: i64::from(pid), is_test: false })
 }
 
 fn specs(resource: &ResourceState) -> Vec<UIResourceTargetSpec> {

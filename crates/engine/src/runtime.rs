@@ -3,8 +3,10 @@
 use lilt_api::RuntimeStatus;
 use lilt_model::resource::Body;
 
-use crate::event::ServeExit;
-use crate::state::{BodyState, LocalState, Probed, ResourceState, ServeState, State};
+use crate::controllers::command::{CommandPhase, Readiness};
+use crate::event::CommandExit;
+use crate::owner::Owner;
+use crate::state::{BodyState, ResourceState, State};
 
 mod kubernetes;
 mod pods;
@@ -40,7 +42,7 @@ pub(crate) fn runtime(state: &State, resource: &ResourceState) -> Runtime {
         return Runtime::of(RuntimeStatus::None);
     }
     match (&resource.body, &resource.spec.body) {
-        (BodyState::Local(local), Body::Local(spec)) if spec.serve.is_some() => serve(local, resource),
+        (BodyState::Local(_), Body::Local(spec)) if spec.serve.is_some() => serve(state, resource),
         (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) => {
             deployed(state, kubernetes, spec).unwrap_or_else(|| not_begun(resource))
         }
@@ -53,28 +55,26 @@ fn not_begun(resource: &ResourceState) -> Runtime {
     Runtime::of(if comes_by_itself { RuntimeStatus::Pending } else { RuntimeStatus::None })
 }
 
-fn serve(local: &LocalState, resource: &ResourceState) -> Runtime {
-    let Some(serve) = &local.serve else { return not_begun(resource) };
-    match &serve.state {
-        ServeState::Starting => Runtime::of(RuntimeStatus::Pending),
-        ServeState::Running { probed, .. } => match (&serve.probe, probed) {
-            (None, _) | (_, Some(Probed { ready: true, .. })) => Runtime::of(RuntimeStatus::Ok),
-            (Some(_), Some(Probed { cause: Some(cause), .. })) => {
-                Runtime::because(RuntimeStatus::Pending, format!("not ready: {cause}"))
-            }
-            (Some(_), _) => {
-                Runtime::because(RuntimeStatus::Pending, "not ready: its probe has not succeeded yet")
-            }
-        },
-        ServeState::Ended { exit, .. } => Runtime::because(RuntimeStatus::Error, exit_words(exit)),
+fn serve(state: &State, resource: &ResourceState) -> Runtime {
+    let Some(run) = state.commands.get(&Owner::from(&resource.spec.name)) else { return not_begun(resource) };
+    match run.phase() {
+        CommandPhase::Starting => Runtime::of(RuntimeStatus::Pending),
+        CommandPhase::Running { readiness: Readiness::Ready, .. } => Runtime::of(RuntimeStatus::Ok),
+        CommandPhase::Running { readiness: Readiness::NotReady(cause), .. } => {
+            let cause = cause.as_deref().unwrap_or("its probe has not succeeded yet");
+            Runtime::because(RuntimeStatus::Pending, format!("not ready: {cause}"))
+        }
+        CommandPhase::Ended { exit, .. } => Runtime::because(RuntimeStatus::Error, exit_words(exit)),
     }
 }
 
-fn exit_words(exit: &ServeExit) -> String {
+fn exit_words(exit: &CommandExit) -> String {
     match exit {
-        ServeExit::Code(code) => format!("server exited with code {code}{}", code_words(*code)),
-        ServeExit::Signal(signal) => format!("server was ended by signal {signal}{}", signal_words(*signal)),
-        ServeExit::Failed(failure) => format!("server could not be started: {}", failure.message),
+        CommandExit::Code(code) => format!("server exited with code {code}{}", code_words(*code)),
+        CommandExit::Signal(signal) => {
+            format!("server was ended by signal {signal}{}", signal_words(*signal))
+        }
+        CommandExit::Failed(failure) => format!("server could not be started: {}", failure.message),
     }
 }
 

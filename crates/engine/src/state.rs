@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::task::{CleanupReason, Leftovers};
 
+use crate::controllers::command::Commands;
 use crate::controllers::port_forward::PortForwards;
 use crate::event::WatchId;
 use crate::notices::Notices;
@@ -41,7 +42,7 @@ pub(crate) use kubernetes::{
     BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress,
     Save, runs,
 };
-pub(crate) use local::{CommandRun, LocalState, Probed, Serve, ServeState};
+pub(crate) use local::{LocalState, UpdateCommand};
 pub(crate) use queue::{Queue, Rank};
 pub use resource::FinishedUpdate;
 pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind, Watch};
@@ -203,6 +204,7 @@ pub struct State {
     #[serde(skip)]
     notes: Vec<Note>,
     pub(crate) objects: Objects,
+    pub(crate) commands: Commands,
     pub(crate) port_forwards: PortForwards,
     #[serde(skip)]
     records: Vec<(ResourceName, UpdateRecord)>,
@@ -315,6 +317,7 @@ impl State {
             touched: Touched::default(),
             notes: Vec::new(),
             objects: Objects::default(),
+            commands: Commands::default(),
             port_forwards: PortForwards::default(),
             records: Vec::new(),
             operations: Operations::default(),

@@ -19,9 +19,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cause::Cause;
+use crate::controllers::command::OnExit;
 use crate::controllers::log_stream::ContainerFilter;
 use crate::controllers::port_forward::ForwardSlot;
-use crate::event::{ProgramId, WatchId};
+use crate::event::WatchId;
 use crate::notices::Notices;
 use crate::outage::Outage;
 use crate::owner::Owner;
@@ -35,8 +36,8 @@ pub enum TaskId {
     Load(ResourceName),
     Watch(WatchId),
     Update(ResourceName),
-    Serve(ResourceName),
-    Probe(ProgramId),
+    Command(Owner),
+    Probe(Owner),
     Connect(ClusterName),
     /// Whether kubeconfig still says what it said of it.
     Kubeconfig(ClusterName),
@@ -49,8 +50,6 @@ pub enum TaskId {
     Forward(Owner, ForwardSlot),
     Sync(ResourceName, ContainerId),
     Cleanup(u64),
-    /// What a `Cmd` runs.
-    Command(String),
     /// What a `KubernetesApply` applies.
     Apply(String),
     /// A container that a `LiveUpdate` brings up to date, with whose log it writes to.
@@ -88,8 +87,6 @@ pub enum Task {
     Watch { watch: WatchId, version: u64, files: FileSet, contents: Contents, manner: Manner },
     /// Bring a resource up to date.
     Update { resource: ResourceName, update: u64, cause: Cause, job: Arc<UpdateJob> },
-    /// Run what a `Cmd` says; its output goes to the log of a resource.
-    Command { name: String, run: u64, command: Command, resource: Option<ResourceName> },
     /// Apply what a `KubernetesApply` says.
     Apply { name: String, run: u64, job: Arc<ApplyJob> },
     /// Build an image, and what brings it to the cluster; whose log it writes to.
@@ -100,11 +97,10 @@ pub enum Task {
     Repository { name: String, run: u64, source: RepositorySource },
     /// Find the Tiltfile of an extension in its repository.
     Extension { name: String, run: u64, source: RepositorySource, path: String },
-    /// Keep a server running.
-    Serve { resource: ResourceName, generation: u64, command: Command },
-    /// Find out whether a running program is ready, again and again. The generation is the program's; what is found
-    /// goes to the log of a resource.
-    Probe { program: ProgramId, generation: u64, probe: Probe, resource: Option<ResourceName> },
+    /// Run the command of an owner; its output goes to the log of a resource.
+    Command { owner: Owner, run: u64, command: Command, on_exit: OnExit, resource: Option<ResourceName> },
+    /// Find out whether a running command is ready, again and again. What is found goes to the log of a resource.
+    Probe { owner: Owner, run: u64, probe: Probe, resource: Option<ResourceName> },
     /// Reach the cluster, however long it takes. `reconnect` numbers the user's requests to try again now.
     Connect { cluster: ClusterName, reconnect: u64 },
     /// Say when kubeconfig leads elsewhere than this session goes.
@@ -159,14 +155,13 @@ impl Task {
             Task::Load { tiltfile, .. } => TaskId::Load(tiltfile.clone()),
             Task::Watch { watch, .. } => TaskId::Watch(watch.clone()),
             Task::Update { resource, .. } => TaskId::Update(resource.clone()),
-            Task::Command { name, .. } => TaskId::Command(name.clone()),
+            Task::Command { owner, .. } => TaskId::Command(owner.clone()),
             Task::Apply { name, .. } => TaskId::Apply(name.clone()),
             Task::Image { object, .. } => TaskId::Image(object.clone()),
             Task::Cluster { name, .. } => TaskId::Cluster(name.clone()),
             Task::Repository { name, .. } => TaskId::Repository(name.clone()),
             Task::Extension { name, .. } => TaskId::Extension(name.clone()),
-            Task::Serve { resource, .. } => TaskId::Serve(resource.clone()),
-            Task::Probe { program, .. } => TaskId::Probe(program.clone()),
+            Task::Probe { owner, .. } => TaskId::Probe(owner.clone()),
             Task::Connect { cluster, .. } => TaskId::Connect(cluster.clone()),
             Task::Kubeconfig { cluster } => TaskId::Kubeconfig(cluster.clone()),
             Task::Namespace { cluster, namespace, .. } => {
@@ -208,8 +203,7 @@ impl Task {
             | (Task::Apply { run: old, .. }, Task::Apply { run: new, .. })
             | (Task::Image { run: old, .. }, Task::Image { run: new, .. })
             | (Task::Load { load: old, .. }, Task::Load { load: new, .. })
-            | (Task::Serve { generation: old, .. }, Task::Serve { generation: new, .. })
-            | (Task::Probe { generation: old, .. }, Task::Probe { generation: new, .. }) => old == new,
+            | (Task::Probe { run: old, .. }, Task::Probe { run: new, .. }) => old == new,
             _ => self == next,
         }
     }

@@ -4,7 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use lilt_engine::{Event, Mode, Options, ServeExit, Task, TaskId, UpdateJob, Verdict, plan, verdict};
+use lilt_engine::{
+    CommandExit, Event, Mode, Options, Owner, Task, TaskId, UpdateJob, Verdict, plan, verdict,
+};
 use lilt_model::cluster::{ContainerState, Pod, PodPhase};
 use lilt_model::kubernetes::PodReadiness;
 use lilt_model::project::{Project, Settings};
@@ -58,9 +60,9 @@ fn cause(script: &Script) -> String {
 }
 
 fn started(script: &mut Script, name: &str) -> u64 {
-    let spec = plan(&script.state).remove(&TaskId::Serve(name.into()));
-    let Some(Task::Serve { generation, .. }) = spec else { panic!("{name} serves nothing") };
-    script.event(Event::ServeStarted { resource: name.into(), generation, pid: 7 });
+    let spec = plan(&script.state).remove(&TaskId::Command(Owner::Resource(name.into())));
+    let Some(Task::Command { run: generation, .. }) = spec else { panic!("{name} serves nothing") };
+    script.event(Event::CommandStarted { owner: Owner::Resource(name.into()), run: generation, pid: 7 });
     generation
 }
 
@@ -81,7 +83,11 @@ fn a_server_that_ends_breaks_it_at_once() {
     let mut script = ci(vec![server("web"), local("slow")], CiSettings::default());
     script.succeed("web");
     let generation = started(&mut script, "web");
-    script.event(Event::ServeEnded { resource: "web".into(), generation, exit: ServeExit::Code(0) });
+    script.event(Event::CommandEnded {
+        owner: Owner::Resource("web".into()),
+        run: generation,
+        exit: CommandExit::Code(0),
+    });
     assert_eq!(cause(&script), "web: server exited with code 0");
 }
 

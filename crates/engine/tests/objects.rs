@@ -4,8 +4,8 @@ mod support;
 
 use lilt_api::{Object, ObjectKey};
 use lilt_engine::{
-    ClusterSource, Event, FoundCluster, ProgramId, ProvidedRepository, ServeExit, Task, TaskId, WatchId,
-    plan, plan_object, project_object,
+    ClusterSource, CommandExit, Event, FoundCluster, Owner, ProvidedRepository, Task, TaskId, WatchId, plan,
+    plan_object, project_object,
 };
 use lilt_model::cluster::ClusterInfo;
 use lilt_model::{Failure, Timestamp};
@@ -144,19 +144,18 @@ fn a_command_is_ready_when_its_probe_says_so_and_stays_so_when_it_ends() {
     let probe = json!({"tcpSocket": {"port": 1234}, "periodSeconds": 1});
     put(script, "Cmd", "c", json!({"spec": {"args": ["serve"], "readinessProbe": probe}}));
     let generation = number(script, "c").expect("it runs");
-    let program = ProgramId::Command("c".into());
-    let task = TaskId::Probe(program.clone());
+    let owner = Owner::object("Cmd", "c");
+    let task = TaskId::Probe(owner.clone());
     assert!(!plan(&script.state).contains_key(&task), "what does not run is not probed");
-    script.event(Event::CommandStarted { name: "c".into(), run: generation, pid: 7 });
+    script.event(Event::CommandStarted { owner: owner.clone(), run: generation, pid: 7 });
     assert!(plan(&script.state).contains_key(&task));
     assert_eq!(status(script, "Cmd", "c")["ready"], Value::Null);
-    let found =
-        |generation, ready| Event::ProbeChanged { program: program.clone(), generation, ready, cause: None };
+    let found = |run, ready| Event::CommandProbed { owner: owner.clone(), run, ready, cause: None };
     script.event(found(generation + 99, true));
     assert_eq!(status(script, "Cmd", "c")["ready"], Value::Null);
     script.event(found(generation, true));
     assert_eq!(status(script, "Cmd", "c")["ready"], true);
-    script.event(Event::CommandEnded { name: "c".into(), run: generation, exit: ServeExit::Code(3) });
+    script.event(Event::CommandEnded { owner: owner.clone(), run: generation, exit: CommandExit::Code(3) });
     let told = status(script, "Cmd", "c");
     assert_eq!((&told["ready"], &told["terminated"]["exitCode"]), (&json!(true), &json!(3)));
     assert!(!plan(&script.state).contains_key(&task));

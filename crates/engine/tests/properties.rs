@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lilt_api::{Object, ObjectKey};
 use lilt_engine::{
-    Entry, Event, Mode, Options, Plan, Recorder, State, SyncFault, Task, TaskId, UpdateJob, WatchId, apply,
-    dump, plan, plan_object, plan_resource, plan_session, project_object, replay, schedule,
+    Entry, Event, Mode, Options, Owner, Plan, Recorder, State, SyncFault, Task, TaskId, UpdateJob, WatchId,
+    apply, dump, plan, plan_object, plan_resource, plan_session, project_object, replay, schedule,
 };
 use lilt_model::cluster::PodPhase;
 use lilt_model::request::{Request, TriggerReason};
@@ -104,10 +104,9 @@ fn options() -> Options {
 
 /// Whose part of the plan.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Owner {
+enum Section {
     Session,
-    Resource(ResourceName),
-    Object(ObjectKey),
+    Owner(Owner),
 }
 
 /// Turns steps into events that could really come, given the state.
@@ -115,7 +114,7 @@ struct World {
     state: State,
     time: i64,
     /// Kept from turn to turn by looking at touched resources only, as the daemon does.
-    incremental: BTreeMap<Owner, Plan>,
+    incremental: BTreeMap<Section, Plan>,
     /// Objects as readers saw them last.
     shown: BTreeMap<ObjectKey, (String, Object)>,
     recorded: Vec<(Timestamp, Event)>,
@@ -204,14 +203,15 @@ impl World {
         self.state.take_notes();
         self.state.take_records();
         if touched.session {
-            self.incremental.insert(Owner::Session, plan_session(&self.state));
+            self.incremental.insert(Section::Session, plan_session(&self.state));
         }
         for name in touched.resources {
             let plan = plan_resource(&self.state, &name);
-            self.incremental.insert(Owner::Resource(name), plan);
+            self.incremental.insert(Section::Owner(Owner::Resource(name)), plan);
         }
         for key in touched.objects {
-            self.incremental.insert(Owner::Object(key.clone()), plan_object(&self.state, &key));
+            self.incremental
+                .insert(Section::Owner(Owner::Object(key.clone())), plan_object(&self.state, &key));
             match project_object(&self.state, &key) {
                 Some(object) => self.shown.insert(key, object),
                 None => self.shown.remove(&key),
@@ -337,13 +337,13 @@ impl World {
             Step::PodGone(pod) => self.event(Event::PodGone { pod: pod_ref(&format!("pod-{pod}")) }),
             Step::Sync(which, outcome) => self.sync(which, outcome),
             Step::ServeEnds => {
-                let generation = plan(&self.state).into_iter().find_map(|(_, spec)| match spec {
-                    Task::Serve { generation, .. } => Some(generation),
+                let run = plan(&self.state).into_values().find_map(|task| match task {
+                    Task::Command { owner: Owner::Resource(_), run, .. } => Some(run),
                     _ => None,
                 });
-                if let Some(generation) = generation {
-                    let exit = lilt_engine::ServeExit::Code(0);
-                    self.event(Event::ServeEnded { resource: "d".into(), generation, exit });
+                if let Some(run) = run {
+                    let exit = lilt_engine::CommandExit::Code(0);
+                    self.event(Event::CommandEnded { owner: Owner::Resource("d".into()), run, exit });
                 }
             }
         }

@@ -64,7 +64,7 @@ fn switching_off_ends_what_it_started_and_switching_on_begins_anew() {
     watch Tiltfile
     kubeconfig
     namespace("default")
-    cleanup(8): w:deployment
+    cleanup(7): w:deployment
     "#);
     assert_eq!(script.status("w"), "None/None");
     let object = project_resource(&script.state, &"w".into()).expect("it is shown");
@@ -79,7 +79,7 @@ fn switching_off_ends_what_it_started_and_switching_on_begins_anew() {
     kubeconfig
     namespace("default")
     forward w 8000: to nothing
-    cleanup(8): w:deployment
+    cleanup(7): w:deployment
     w holds: waiting until what it had deployed is deleted
     "#);
     let cleanup = script.cleanup().expect("it is being deleted");
@@ -116,7 +116,7 @@ fn namespaces_and_what_is_to_be_kept_survive_switching_off() {
     watch Tiltfile
     kubeconfig
     namespace("default")
-    cleanup(5): all:configmap
+    cleanup(4): all:configmap
     "#);
 }
 

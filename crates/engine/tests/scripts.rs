@@ -3,7 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{Event, Mode, ProgramId, ServeExit, SyncFault, Verdict, verdict};
+use lilt_engine::{CommandExit, Event, Mode, Owner, SyncFault, Verdict, verdict};
 use lilt_model::cluster::PodPhase;
 use lilt_model::{ClusterName, Failure};
 use support::*;
@@ -86,7 +86,7 @@ fn generation(script: &Script) -> u64 {
     let plan = lilt_engine::plan(&script.state);
     plan.into_values()
         .find_map(|spec| match spec {
-            lilt_engine::Task::Serve { generation, .. } => Some(generation),
+            lilt_engine::Task::Command { run, .. } => Some(run),
             _ => None,
         })
         .expect("it serves")
@@ -97,9 +97,13 @@ fn a_server_that_ends_is_shown_and_not_restarted() {
     let mut script = Script::loaded(vec![server("web")]);
     script.succeed("web");
     let generation = generation(&script);
-    script.event(Event::ServeStarted { resource: "web".into(), generation, pid: 7 });
+    script.event(Event::CommandStarted { owner: Owner::Resource("web".into()), run: generation, pid: 7 });
     assert_eq!(script.status("web"), "NotApplicable/Ok");
-    script.event(Event::ServeEnded { resource: "web".into(), generation, exit: ServeExit::Code(2) });
+    script.event(Event::CommandEnded {
+        owner: Owner::Resource("web".into()),
+        run: generation,
+        exit: CommandExit::Code(2),
+    });
     assert_eq!(script.status("web"), "NotApplicable/Error");
     assert_snapshot!(script.show(), @"watch Tiltfile");
 }
@@ -115,7 +119,7 @@ fn a_server_with_a_probe_is_ready_when_the_probe_says_so() {
     serve web: serve web
     test holds: waiting for web (starting)
     "#);
-    script.event(Event::ServeStarted { resource: "web".into(), generation, pid: 7 });
+    script.event(Event::CommandStarted { owner: Owner::Resource("web".into()), run: generation, pid: 7 });
     assert_eq!(script.status("web"), "NotApplicable/Pending");
     assert_snapshot!(script.show(), @r#"
     watch Tiltfile
@@ -125,9 +129,9 @@ fn a_server_with_a_probe_is_ready_when_the_probe_says_so() {
     test holds: waiting for web (starting: not ready: its probe has not succeeded yet)
     "#);
 
-    let probe = |generation, ready, cause: Option<&str>| Event::ProbeChanged {
-        program: ProgramId::Server("web".into()),
-        generation,
+    let probe = |generation, ready, cause: Option<&str>| Event::CommandProbed {
+        owner: Owner::Resource("web".into()),
+        run: generation,
         ready,
         cause: cause.map(str::to_owned),
     };
@@ -141,7 +145,11 @@ fn a_server_with_a_probe_is_ready_when_the_probe_says_so() {
     assert_eq!(script.status("web"), "NotApplicable/Pending", "it may become unready again");
     script.event(probe(generation + 1, true, None));
     assert_eq!(script.status("web"), "NotApplicable/Pending", "another server's probe is not its own");
-    script.event(Event::ServeEnded { resource: "web".into(), generation, exit: ServeExit::Code(2) });
+    script.event(Event::CommandEnded {
+        owner: Owner::Resource("web".into()),
+        run: generation,
+        exit: CommandExit::Code(2),
+    });
     script.event(probe(generation, true, None));
     assert_eq!(script.status("web"), "NotApplicable/Error", "what has ended is not ready");
 }
@@ -151,11 +159,11 @@ fn ci_waits_for_probes() {
     let mut script = Script::with_mode(Mode::Ci);
     script.load(vec![probed(server("web"))]).succeed("web");
     let generation = generation(&script);
-    script.event(Event::ServeStarted { resource: "web".into(), generation, pid: 7 });
+    script.event(Event::CommandStarted { owner: Owner::Resource("web".into()), run: generation, pid: 7 });
     assert_eq!(verdict(&script.state), None);
-    script.event(Event::ProbeChanged {
-        program: ProgramId::Server("web".into()),
-        generation,
+    script.event(Event::CommandProbed {
+        owner: Owner::Resource("web".into()),
+        run: generation,
         ready: true,
         cause: None,
     });

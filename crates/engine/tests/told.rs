@@ -4,7 +4,7 @@ mod support;
 
 use lilt_api::Object;
 use lilt_engine::{
-    Event, ForwardState, Owner, ServeExit, SyncFault, Task, TaskId, UpdateOutcome, plan, project_resource,
+    CommandExit, Event, ForwardState, Owner, SyncFault, Task, TaskId, UpdateOutcome, plan, project_resource,
     project_resource_objects, project_session_objects,
 };
 use lilt_model::cluster::ContainerState;
@@ -51,7 +51,7 @@ fn the_command_of_an_update_has_a_process_and_an_exit_code() {
         resource: "a".into(),
         update,
         image: None,
-        exit: ServeExit::Code(3),
+        exit: CommandExit::Code(3),
     });
     let ended = command(&script, "a:update")["terminated"].clone();
     assert_eq!((&ended["pid"], &ended["exitCode"], &ended["startedAt"]), (&json!(42), &json!(3), &since));
@@ -78,13 +78,18 @@ fn the_command_of_an_update_has_a_process_and_an_exit_code() {
 fn a_server_that_ended_had_a_process_and_a_beginning() {
     let mut script = Script::loaded(vec![server("a")]);
     script.succeed("a");
-    let generation = match lilt_engine::plan(&script.state).remove(&TaskId::Serve("a".into())) {
-        Some(lilt_engine::Task::Serve { generation, .. }) => generation,
-        other => panic!("{other:?}"),
-    };
-    script.event(Event::ServeStarted { resource: "a".into(), generation, pid: 77 });
+    let generation =
+        match lilt_engine::plan(&script.state).remove(&TaskId::Command(Owner::Resource("a".into()))) {
+            Some(lilt_engine::Task::Command { run, .. }) => run,
+            other => panic!("{other:?}"),
+        };
+    script.event(Event::CommandStarted { owner: Owner::Resource("a".into()), run: generation, pid: 77 });
     let since = command(&script, "a-serve")["running"]["startedAt"].clone();
-    script.event(Event::ServeEnded { resource: "a".into(), generation, exit: ServeExit::Signal(9) });
+    script.event(Event::CommandEnded {
+        owner: Owner::Resource("a".into()),
+        run: generation,
+        exit: CommandExit::Signal(9),
+    });
     let ended = command(&script, "a-serve")["terminated"].clone();
     assert_eq!((&ended["pid"], &ended["startedAt"], &ended["exitCode"]), (&json!(77), &since, &json!(137)));
 }
@@ -239,7 +244,12 @@ fn the_command_that_builds_an_image_is_a_command_of_its_own() {
     assert_eq!(status(&script, "w", "Cmd", "w:w")["running"]["pid"], 5);
     assert_eq!(part(&script, "w", "Cmd", "w:w", "spec")["dir"], "/p");
     let image = Some("w".into());
-    script.event(Event::UpdateCommandEnded { resource: "w".into(), update, image, exit: ServeExit::Code(0) });
+    script.event(Event::UpdateCommandEnded {
+        resource: "w".into(),
+        update,
+        image,
+        exit: CommandExit::Code(0),
+    });
     assert_eq!(status(&script, "w", "Cmd", "w:w")["terminated"]["exitCode"], 0);
     let by = told(&script, "w", "Cmd", "w:w").expect("it is there");
     assert_eq!(by.annotation("tilt.dev/managed-by"), Some("cmd_image"));
@@ -283,21 +293,21 @@ fn finished_command_keeps_its_last_readiness() {
     let update = script.update_of("a").expect("it runs");
     let ended = |exit| Event::UpdateCommandEnded { resource: "a".into(), update, image: None, exit };
     script.event(Event::UpdateCommandStarted { resource: "a".into(), update, image: None, pid: 42 });
-    script.event(ended(ServeExit::Code(3)));
+    script.event(ended(CommandExit::Code(3)));
     assert_eq!(command(&script, "a:update")["ready"], true);
     // A server without a probe is ready as soon as it runs, and stays so when it has ended.
     let mut script = Script::loaded(vec![server("a")]);
     script.succeed("a");
     assert_eq!(command(&script, "a-serve")["ready"], Value::Null);
     let generation = plan(&script.state).into_values().find_map(|spec| match spec {
-        Task::Serve { generation, .. } => Some(generation),
+        Task::Command { run, .. } => Some(run),
         _ => None,
     });
     let generation = generation.expect("a server");
-    script.event(Event::ServeStarted { resource: "a".into(), generation, pid: 7 });
+    script.event(Event::CommandStarted { owner: Owner::Resource("a".into()), run: generation, pid: 7 });
     assert_eq!(command(&script, "a-serve")["ready"], true);
-    let exit = ServeExit::Code(1);
-    script.event(Event::ServeEnded { resource: "a".into(), generation, exit });
+    let exit = CommandExit::Code(1);
+    script.event(Event::CommandEnded { owner: Owner::Resource("a".into()), run: generation, exit });
     let status = command(&script, "a-serve");
     assert_eq!((&status["ready"], &status["terminated"]["exitCode"]), (&json!(true), &json!(1)));
 }

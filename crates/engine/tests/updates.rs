@@ -3,7 +3,9 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{Event, Hold, Mode, Options, ServeExit, Task, TaskId, WatchId, plan, project_resource};
+use lilt_engine::{
+    CommandExit, Event, Hold, Mode, Options, Owner, Task, TaskId, WatchId, plan, project_resource,
+};
 use lilt_model::Timestamp;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::timeline::{Outcome, StageKind, UpdateRecord};
@@ -230,9 +232,10 @@ fn first_build_does_not_wait_where_two_commands_may_have_written_its_inputs() {
 fn first_build_is_given_up_for_a_save_while_a_server_runs_that_started_long_ago() {
     let mut script = Script::loaded(vec![server("api"), workload("web")]);
     script.succeed("api").connect();
-    let serve = lilt_engine::plan(&script.state).remove(&lilt_engine::TaskId::Serve("api".into()));
-    let Some(lilt_engine::Task::Serve { generation, .. }) = serve else { panic!("{serve:?}") };
-    script.event(Event::ServeStarted { resource: "api".into(), generation, pid: 1 });
+    let serve =
+        lilt_engine::plan(&script.state).remove(&lilt_engine::TaskId::Command(Owner::Resource("api".into())));
+    let Some(lilt_engine::Task::Command { run: generation, .. }) = serve else { panic!("{serve:?}") };
+    script.event(Event::CommandStarted { owner: Owner::Resource("api".into()), run: generation, pid: 1 });
     build_begins(&mut script);
     script.time += 60;
     let first = script.update_of("web");
@@ -363,11 +366,15 @@ fn servers_that_end_are_started_again_each_time_later() {
     script.load(vec![server("web")]).succeed("web");
     let mut delays = Vec::new();
     for _ in 0..8 {
-        let spec = plan(&script.state).remove(&TaskId::Serve("web".into()));
-        let Some(Task::Serve { generation, .. }) = spec else { panic!("it does not serve") };
-        script.event(Event::ServeStarted { resource: "web".into(), generation, pid: 7 });
-        script.event(Event::ServeEnded { resource: "web".into(), generation, exit: ServeExit::Signal(11) });
-        assert!(!plan(&script.state).contains_key(&TaskId::Serve("web".into())));
+        let spec = plan(&script.state).remove(&TaskId::Command(Owner::Resource("web".into())));
+        let Some(Task::Command { run: generation, .. }) = spec else { panic!("it does not serve") };
+        script.event(Event::CommandStarted { owner: Owner::Resource("web".into()), run: generation, pid: 7 });
+        script.event(Event::CommandEnded {
+            owner: Owner::Resource("web".into()),
+            run: generation,
+            exit: CommandExit::Signal(11),
+        });
+        assert!(!plan(&script.state).contains_key(&TaskId::Command(Owner::Resource("web".into()))));
         let at = script.alarm().expect("it will be started again");
         delays.push((at.0 - script.time * 1_000_000) / 1_000_000);
         script.time = at.0 / 1_000_000 - 1;

@@ -1,12 +1,12 @@
 //! An update of a local resource: run its command.
 
-use lilt_engine::{Cause, Event, LocalJob, ServeExit, UpdateOutcome};
+use lilt_engine::{Cause, CommandExit, Event, LocalJob, UpdateOutcome};
 use lilt_host::process::{Daemons, Exit, Launch, Process};
 use lilt_model::command::Command;
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
 
-use super::program::told;
+use super::command::reported;
 use super::report;
 use crate::context::Context;
 
@@ -22,7 +22,8 @@ pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, c
                 context.tell(Event::UpdateCommandStarted { resource, update, image: None, pid }).await;
             };
             let Ok(ran) = run_command(&context, command, span, started).await else { return };
-            let exit = ran.as_ref().map_or_else(|failure| ServeExit::Failed(failure.clone()), |it| told(*it));
+            let exit =
+                ran.as_ref().map_or_else(|failure| CommandExit::Failed(failure.clone()), |it| reported(*it));
             let ended = Event::UpdateCommandEnded { resource: resource.clone(), update, image: None, exit };
             context.tell(ended).await;
             match failure_of(command, ran) {

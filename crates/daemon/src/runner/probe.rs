@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use lilt_engine::{Event, ProgramId};
+use lilt_engine::{Event, Owner};
 use lilt_host::probe::{Attempt, attempt};
+use lilt_model::ResourceName;
 use lilt_model::command::Command;
 use lilt_model::log::{Level, Source};
 use lilt_model::probe::{Probe, ProbeAction, Row};
-use lilt_model::{ResourceName, SpanId};
 use lilt_store::Span;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::command;
 use super::local::launch;
-use super::{command, serve};
 use crate::context::Context;
 
 /// Lines of a probe's output that are worth a place in the log.
@@ -20,12 +20,12 @@ const SHOWN_LINES: usize = 20;
 
 pub(crate) async fn run(
     context: Context,
-    program: ProgramId,
-    generation: u64,
+    owner: Owner,
+    run: u64,
     probe: Probe,
     resource: Option<ResourceName>,
 ) {
-    let probed = Probed { context: &context, program, generation, resource };
+    let probed = Probed { context: &context, owner, run, resource };
     tokio::select! {
         () = context.cancel.cancelled() => {}
         () = watch(&probed, &probe) => {}
@@ -35,24 +35,21 @@ pub(crate) async fn run(
 /// What is probed, and where what is found goes.
 struct Probed<'c> {
     context: &'c Context,
-    program: ProgramId,
-    generation: u64,
+    owner: Owner,
+    run: u64,
     resource: Option<ResourceName>,
 }
 
 impl Probed<'_> {
     /// Beside what the program itself says.
     fn span(&self) -> Span {
-        let id = match &self.program {
-            ProgramId::Server(resource) => serve::span_id(resource, self.generation),
-            ProgramId::Command(name) => command::span_id(name, self.generation),
-        };
-        self.context.logs.span(SpanId::from(id), self.resource.clone(), Source::Runtime)
+        let id = command::span_id(&self.owner, self.run);
+        self.context.logs.span(id, self.resource.clone(), Source::Runtime)
     }
 
     async fn tell(&self, ready: bool, cause: Option<String>) {
-        let (program, generation) = (self.program.clone(), self.generation);
-        self.context.tell(Event::ProbeChanged { program, generation, ready, cause }).await;
+        let (owner, run) = (self.owner.clone(), self.run);
+        self.context.tell(Event::CommandProbed { owner, run, ready, cause }).await;
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::apply::{alarm, switch, update};
 use crate::cause::Cause;
-use crate::controllers::port_forward;
+use crate::controllers::{command, port_forward};
 use crate::event::WatchId;
 use crate::hold::Hold;
 use crate::objects;
@@ -442,6 +442,7 @@ fn remove(state: &mut State, name: &ResourceName) {
     update::disown(state, name);
     outage::forget(state, name);
     port_forward::forget(state, &Owner::from(name));
+    command::stop(state, &Owner::from(name));
     let Some(resource) = state.resources.remove(name) else { return };
     if let Some(rank) = resource.queued {
         state.queue.remove(rank, name);

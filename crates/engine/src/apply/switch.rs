@@ -9,7 +9,7 @@ use lilt_model::{ClusterName, ResourceName};
 use serde_json::Value;
 
 use crate::apply::{load, update};
-use crate::controllers::port_forward;
+use crate::controllers::{command, port_forward};
 use crate::objects;
 use crate::outage;
 use crate::owner::Owner;
@@ -54,6 +54,7 @@ fn switch_off(state: &mut State, name: &ResourceName) {
     update::disown(state, name);
     outage::forget(state, name);
     port_forward::forget(state, &Owner::from(name));
+    command::stop(state, &Owner::from(name));
     let Some(resource) = state.resources.get_mut(name) else { return };
     let mut fresh = ResourceState::new(Arc::clone(&resource.spec), resource.tiltfile.clone(), resource.order);
     fresh.disabled = true;

@@ -5,19 +5,21 @@ use std::sync::Arc;
 
 use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
 use lilt_model::log::Level;
-use lilt_model::resource::Body;
+use lilt_model::resource::{Body, LocalResource};
 use lilt_model::{ContainerId, Failure, FailureKind, ImageName, ResourceName, Uid};
 use serde_json::Value;
 
 use crate::apply::{drift, images, load, pods};
-use crate::event::{Deployed, ServeExit, SyncFault, UpdateOutcome, WatchId};
+use crate::controllers::command::{self, CommandSpec, OnExit};
+use crate::event::{CommandExit, Deployed, SyncFault, UpdateOutcome, WatchId};
 use crate::objects;
 use crate::outage;
+use crate::owner::Owner;
 use crate::prune;
 use crate::schedule;
 use crate::state::{
-    BodyState, CommandRun, ContainerJob, FinishedUpdate, InitialSync, Progress, ResourceState, RunningUpdate,
-    Serve, ServeState, State, UpdateKind,
+    BodyState, ContainerJob, FinishedUpdate, InitialSync, Progress, ResourceState, RunningUpdate, State,
+    UpdateCommand, UpdateKind,
 };
 use crate::task::{CleanupReason, Leftovers};
 use crate::telemetry;
@@ -33,7 +35,6 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
     let Some(update) = take(state, name, id) else { return };
     let now = state.now;
     prune::note_update(state, !outcome.images.is_empty());
-    let generation = state.next_sequence();
     let Some(whole) = state.resources.get(name).map(|resource| Arc::clone(&resource.spec)) else { return };
     if matches!(&whole.body, Body::Local(local) if local.update.is_some()) {
         schedule::command_ended(state, name, update.started);
@@ -44,18 +45,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
         (BodyState::Local(local), Body::Local(spec)) => {
             local.changes.retain(|_, at| *at > update.snapshot);
             if outcome.failure.is_none() {
-                let probe = spec.readiness_probe.clone();
-                let start = |command| Serve {
-                    generation,
-                    command,
-                    probe,
-                    restarts: 0,
-                    started: None,
-                    pid: 0,
-                    was_ready: false,
-                    state: ServeState::Starting,
-                };
-                local.serve = spec.serve.clone().map(start).map(Box::new);
+                restart_server(state, name, spec);
             }
         }
         (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) => {
@@ -119,6 +109,14 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
     drift::update_ended(state, name);
 }
 
+/// Starts the server of a resource that was updated, or ends the one that it had.
+fn restart_server(state: &mut State, name: &ResourceName, spec: &LocalResource) {
+    let owner = Owner::from(name);
+    let Some(command) = spec.serve.clone() else { return command::stop(state, &owner) };
+    let (probe, resource) = (spec.readiness_probe.clone(), Some(name.clone()));
+    command::start(state, &owner, CommandSpec { command, probe, on_exit: OnExit::Fail, resource });
+}
+
 /// The running update with this number, taken out; none if it is stale.
 pub(super) fn take(state: &mut State, name: &ResourceName, id: u64) -> Option<RunningUpdate> {
     let update = state.resources.get_mut(name)?.update.take_if(|update| update.id == id)?;
@@ -139,7 +137,7 @@ pub(super) fn command_started(
     let Some(resource) = state.resources.get_mut(name) else { return };
     let is_running = resource.update.as_ref().is_some_and(|update| update.id == id);
     if let Some(command) = command_of(resource, image).filter(|_| is_running) {
-        *command = Some(CommandRun { update: id, pid, since, ended: None });
+        *command = Some(UpdateCommand { update: id, pid, since, ended: None });
         state.touch(name);
     }
 }
@@ -149,7 +147,7 @@ pub(super) fn command_ended(
     name: &ResourceName,
     id: u64,
     image: Option<&ImageName>,
-    exit: ServeExit,
+    exit: CommandExit,
 ) {
     let now = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return };
@@ -157,9 +155,9 @@ pub(super) fn command_ended(
     let Some(command) = command_of(resource, image).filter(|_| is_running) else { return };
     let ended = Some((now, exit));
     *command = match command.take().filter(|command| command.update == id) {
-        Some(known) => Some(CommandRun { ended, ..known }),
+        Some(known) => Some(UpdateCommand { ended, ..known }),
         // It could not be started.
-        None => Some(CommandRun { update: id, pid: 0, since: now, ended }),
+        None => Some(UpdateCommand { update: id, pid: 0, since: now, ended }),
     };
     state.touch(name);
 }
@@ -167,7 +165,7 @@ pub(super) fn command_ended(
 fn command_of<'r>(
     resource: &'r mut ResourceState,
     image: Option<&ImageName>,
-) -> Option<&'r mut Option<CommandRun>> {
+) -> Option<&'r mut Option<UpdateCommand>> {
     match (&mut resource.body, image) {
         (BodyState::Local(local), None) => Some(&mut local.command),
         (BodyState::Kubernetes(kubernetes), Some(image)) => {
@@ -179,9 +177,9 @@ fn command_of<'r>(
 
 /// What still runs of an update that is over is asked to end.
 fn end_commands(state: &mut State, name: &ResourceName, id: u64) {
-    let ended = (state.now, ServeExit::Signal(TERMINATED));
+    let ended = (state.now, CommandExit::Signal(TERMINATED));
     let Some(resource) = state.resources.get_mut(name) else { return };
-    let commands: Vec<&mut CommandRun> = match &mut resource.body {
+    let commands: Vec<&mut UpdateCommand> = match &mut resource.body {
         BodyState::Local(local) => local.command.iter_mut().collect(),
         BodyState::Kubernetes(it) => it.images.values_mut().filter_map(|it| it.command.as_mut()).collect(),
     };

@@ -107,7 +107,7 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
     match (&resource.spec.body, &resource.body) {
         (Body::Local(spec), BodyState::Local(local)) => {
             let ready = runtime(state, resource).status == RuntimeStatus::Ok;
-            local::objects(resource, spec, local, ready, &mut objects);
+            local::objects(state, resource, spec, local, ready, &mut objects);
         }
         (Body::Kubernetes(spec), BodyState::Kubernetes(state_of)) => {
             let pushed = delivered(state, spec);

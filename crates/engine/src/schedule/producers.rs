@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use lilt_model::{ResourceName, Timestamp};
 
-use crate::state::{BodyState, ResourceState, ServeState, State};
+use crate::controllers::command::CommandPhase;
+use crate::owner::Owner;
+use crate::state::{BodyState, ResourceState, State};
 
 /// What a command wrote last is reported within this time after its end.
 const REPORTED_WITHIN: Duration = Duration::from_secs(2);
@@ -64,17 +66,17 @@ fn possible_writers(state: &State, name: &ResourceName, written: Option<Timestam
     };
     let known = state.resources.get(name).and_then(ResourceState::kubernetes).map(|it| &it.producers);
     let may_write = |(name, resource): (&ResourceName, &ResourceState)| {
-        let BodyState::Local(local) = &resource.body else { return false };
+        let BodyState::Local(_) = &resource.body else { return false };
         let updates = resource.update.as_ref().is_some_and(|update| is_within(update.started, state.now));
         let ended = state.commands_ended.get(name).is_some_and(|(began, ended)| {
             state.now.since(*ended) <= REPORTED_WITHIN && is_within(*began, *ended)
         });
-        let serves = local.serve.as_ref().is_some_and(|serve| match serve.state {
-            ServeState::Starting => true,
-            ServeState::Running { since, .. } => {
-                state.now.since(since) <= SERVER_START || known.is_some_and(|known| known.contains(name))
+        let serves = state.commands.get(&Owner::from(name)).is_some_and(|run| match run.phase() {
+            CommandPhase::Starting => true,
+            CommandPhase::Running { since, .. } => {
+                state.now.since(*since) <= SERVER_START || known.is_some_and(|known| known.contains(name))
             }
-            ServeState::Ended { .. } => false,
+            CommandPhase::Ended { .. } => false,
         });
         updates || ended || serves
     };

@@ -9,12 +9,13 @@ use lilt_model::resource::Body;
 use lilt_model::settings::CiSettings;
 use lilt_model::{ResourceName, Timestamp, duration};
 
+use crate::controllers::command;
 use crate::describe::describe;
 use crate::hold::Hold;
+use crate::owner::Owner;
 use crate::project::{conditions_met, shown_runtime};
-use crate::restart;
 use crate::runtime::{Runtime, current_pods, failed_pod, newest_pod, runtime};
-use crate::state::{BodyState, Mode, ResourceState, ServeState, State};
+use crate::state::{BodyState, Mode, ResourceState, State};
 use crate::timeline::follow_rollout;
 
 /// A server without a probe that has run for so long is taken for a good one by `ci`.
@@ -31,7 +32,8 @@ enum Standing {
 
 /// Notes readiness; returns the resources that must be looked at because of it.
 pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName> {
-    restart::restart_if_due(state, name);
+    let owner = Owner::from(name);
+    command::restart_if_due(state, &owner);
     follow_rollout(state, name);
     let Some(resource) = state.resources.get(name) else { return Vec::new() };
     let now = runtime(state, resource);
@@ -39,7 +41,8 @@ pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName
     let (standing, look_again) = standing(state, resource, &now, ready);
     let waits_for_producer = matches!(resource.hold, Some(Hold::Producing { .. }));
     let waits_until = resource.kubernetes().filter(|_| waits_for_producer).and_then(|it| it.waits_until);
-    let look_again = [look_again, waits_until, restart::next(state, resource)].into_iter().flatten().min();
+    let look_again =
+        [look_again, waits_until, command::restart_at(state, &owner)].into_iter().flatten().min();
     let words = describe(state, resource);
     let shown = shown_runtime(state, resource);
     let completed = ready && is_finite(resource);
@@ -147,7 +150,7 @@ fn standing(
     if !ready {
         return in_time(state, resource, now);
     }
-    match steady_at(resource) {
+    match steady_at(state, resource) {
         Some(at) if state.now < at => (Standing::Waiting, Some(at)),
         _ => (Standing::Ready, None),
     }
@@ -206,10 +209,7 @@ fn in_time(state: &State, resource: &ResourceState, now: &Runtime) -> (Standing,
 /// When what runs and is not ready was started. Jobs run for as long as they like.
 fn running_since(state: &State, resource: &ResourceState) -> Option<Timestamp> {
     match &resource.body {
-        BodyState::Local(local) => match local.serve.as_ref().map(|serve| &serve.state) {
-            Some(ServeState::Running { since, .. }) => Some(*since),
-            _ => None,
-        },
+        BodyState::Local(_) => state.commands.get(&Owner::from(&resource.spec.name))?.running_since(),
         BodyState::Kubernetes(_) if is_finite(resource) => None,
         BodyState::Kubernetes(kubernetes) => {
             let pod = newest_pod(current_pods(state, kubernetes))?;
@@ -223,11 +223,7 @@ fn is_finite(resource: &ResourceState) -> bool {
 }
 
 /// One that only just started may end at once.
-fn steady_at(resource: &ResourceState) -> Option<Timestamp> {
-    let BodyState::Local(local) = &resource.body else { return None };
-    let serve = local.serve.as_ref().filter(|serve| serve.probe.is_none())?;
-    match &serve.state {
-        ServeState::Running { since, .. } => Some(since.plus(STEADY)),
-        _ => None,
-    }
+fn steady_at(state: &State, resource: &ResourceState) -> Option<Timestamp> {
+    let run = state.commands.get(&Owner::from(&resource.spec.name)).filter(|run| !run.has_probe())?;
+    run.running_since().map(|since| since.plus(STEADY))
 }

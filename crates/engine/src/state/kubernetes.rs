@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::event::{Deployed, Drift};
 use crate::notices::Notices;
-use crate::state::{Changes, CommandRun};
+use crate::state::{Changes, UpdateCommand};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KubernetesState {
@@ -117,7 +117,7 @@ pub(crate) struct ImageState {
     /// What the last build of this resource's updates went through, whether it succeeded or not.
     pub(crate) last_build: Option<BuildRecord>,
     /// The last run of the command that builds it.
-    pub(crate) command: Option<CommandRun>,
+    pub(crate) command: Option<UpdateCommand>,
     /// All changes up to this number are in the built image, or in what a command deployed.
     pub(crate) built: u64,
     /// Changes since the image was built. None may be forgotten before the next build: a later pod of this image lacks them.

@@ -4,8 +4,8 @@ use lilt_api::check::check;
 use lilt_api::kinds::kinds;
 use lilt_api::{Notes, Object, ObjectKey};
 use lilt_engine::{
-    AppliedObjects, BuiltReference, Event, ForwardState, Plan, ServeExit, State, SyncFault, Task, TaskId,
-    WatchId, plan,
+    AppliedObjects, BuiltReference, CommandExit, Event, ForwardState, Owner, Plan, State, SyncFault, Task,
+    TaskId, WatchId, plan,
 };
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::{ClusterName, Failure, ResourceName, Uid};
@@ -108,7 +108,9 @@ fn content(kind: &str, how: u8) -> Value {
     let command = |word: &str| json!({"args": [word, how % 2]});
     match kind {
         "Cmd" => {
+            let probe = json!({"tcpSocket": {"port": 1234}, "periodSeconds": 1});
             json!({"spec": {"args": ["run", (how % 2).to_string()], "disableSource": source, "restartOn": restart,
+            "readinessProbe": if is(3) { probe } else { Value::Null },
             "startOn": if is(7) { json!({"uiButtons": ["o0"]}) } else { Value::Null }}})
         }
         "FileWatch" => {
@@ -150,11 +152,18 @@ fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
     let answers: Vec<Event> = plan
         .values()
         .filter_map(|task| match task {
-            Task::Command { name, run, .. } => Some(match how {
-                0 => Event::CommandStarted { name: name.clone(), run: *run, pid: 7 },
-                1 => Event::CommandEnded { name: name.clone(), run: *run, exit: ServeExit::Code(0) },
-                _ => Event::CommandEnded { name: name.clone(), run: *run, exit: ServeExit::Signal(9) },
-            }),
+            Task::Command { owner, run, .. } => {
+                let (owner, run) = (owner.clone(), *run);
+                Some(match how {
+                    0 => Event::CommandStarted { owner, run, pid: 7 },
+                    1 => Event::CommandEnded { owner, run, exit: CommandExit::Code(0) },
+                    _ => Event::CommandEnded { owner, run, exit: CommandExit::Signal(9) },
+                })
+            }
+            Task::Probe { owner, run, .. } => {
+                let cause = (how == 2).then(|| "connection refused".to_owned());
+                Some(Event::CommandProbed { owner: owner.clone(), run: *run, ready: how == 1, cause })
+            }
             Task::Apply { name, run, .. } => {
                 let outcome = if how == 2 { Err(Failure::user("refused")) } else { Ok(applied(name)) };
                 Some(match how {
@@ -234,10 +243,10 @@ pub(crate) fn settling(state: &State) -> Option<Event> {
             let (name, container) = (name.clone(), task.id.clone());
             Some(Event::ObjectSynced { name, run, container, outcome: Ok(()) })
         }
-        Task::Command { name, run, .. } => {
-            let (_, object) = lilt_engine::project_object(state, &ObjectKey::new("Cmd", name))?;
+        Task::Command { owner: owner @ Owner::Object(key), run, .. } => {
+            let (_, object) = lilt_engine::project_object(state, key)?;
             let is_waiting = object.get("/status/waiting").is_some();
-            is_waiting.then_some(Event::CommandStarted { name: name.clone(), run: *run, pid: 7 })
+            is_waiting.then_some(Event::CommandStarted { owner: owner.clone(), run: *run, pid: 7 })
         }
         _ => None,
     })

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use lilt_engine::{
-    Deployed, Event, Mode, Options, Owner, ProgramId, State, Task, TaskId, UpdateJob, UpdateOutcome, WatchId,
-    apply, plan, project_resource, schedule,
+    Deployed, Event, Mode, Options, Owner, State, Task, TaskId, UpdateJob, UpdateOutcome, WatchId, apply,
+    plan, project_resource, schedule,
 };
 use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase, PodRef, RestartPolicy};
 use lilt_model::command::Command;
@@ -265,9 +265,9 @@ fn task_words(id: &TaskId, spec: &Task) -> String {
         TaskId::Watch(WatchId::Tiltfile(name)) if name.is_tiltfile() => "watch Tiltfile".to_owned(),
         TaskId::Watch(watch) => format!("watch {watch:?}"),
         TaskId::Update(name) => format!("update {name}"),
-        TaskId::Serve(name) => format!("serve {name}"),
-        TaskId::Probe(ProgramId::Server(name)) => format!("probe {name}"),
-        TaskId::Probe(ProgramId::Command(name)) => format!("probe cmd {name}"),
+        TaskId::Command(Owner::Resource(name)) => format!("serve {name}"),
+        TaskId::Probe(Owner::Resource(name)) => format!("probe {name}"),
+        TaskId::Probe(Owner::Object(object)) => format!("probe cmd {}", object.name),
         TaskId::LogStream(Owner::Resource(name), pod) => format!("follow {name} {}", pod.name),
         TaskId::Forward(Owner::Resource(name), slot) => format!("forward {name} {}", slot.place.port),
         TaskId::Objects(scope) => format!("objects {} {}", scope.kind, scope.namespace),
@@ -280,7 +280,7 @@ fn task_words(id: &TaskId, spec: &Task) -> String {
     match spec {
         Task::Load { cause, .. } => format!("{id}: {}", cause.headline()),
         Task::Update { cause, job, .. } => format!("{id}: {} {}", cause.headline(), job_words(job)),
-        Task::Serve { command, .. } => format!("{id}: {}", command.display()),
+        Task::Command { owner: Owner::Resource(_), command, .. } => format!("{id}: {}", command.display()),
         Task::Forward { target, .. } => {
             let target =
                 target.as_ref().map_or("nothing".into(), |it| format!("{}:{}", it.pod.name, it.port));

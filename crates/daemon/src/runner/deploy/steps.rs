@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lilt_engine::{Event, ServeExit};
+use lilt_engine::{CommandExit, Event};
 use lilt_host::process::{Exit, Process};
 use lilt_model::command::Command;
 use lilt_model::log::Level;
@@ -12,7 +12,7 @@ use lilt_store::Span;
 
 use super::stages::Stages;
 use crate::context::Context;
-use crate::runner::program::told;
+use crate::runner::command::reported;
 use crate::runner::{local, reading};
 
 pub(crate) struct Steps {
@@ -97,7 +97,8 @@ impl Steps {
     /// Runs the command that builds an image, and tells of it.
     pub(crate) async fn run_build(&mut self, image: &ImageName, command: &Command) -> Result<Exit, Failure> {
         let ran = self.run(command, Some(image)).await;
-        let exit = ran.as_ref().map_or_else(|failure| ServeExit::Failed(failure.clone()), |it| told(*it));
+        let exit =
+            ran.as_ref().map_or_else(|failure| CommandExit::Failed(failure.clone()), |it| reported(*it));
         let (resource, update, image) = (self.resource.clone(), self.update, Some(image.clone()));
         self.context.tell(Event::UpdateCommandEnded { resource, update, image, exit }).await;
         ran

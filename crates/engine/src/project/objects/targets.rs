@@ -3,12 +3,14 @@
 use lilt_api::RuntimeStatus;
 use lilt_model::cluster::{ContainerState, Pod, PodPhase};
 use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
-use lilt_model::resource::{Body, LocalResource};
+use lilt_model::resource::Body;
 use lilt_model::{ResourceName, Timestamp};
 use serde_json::{Value, json};
 
+use crate::controllers::command::CommandPhase;
+use crate::owner::Owner;
 use crate::runtime::{Runtime, current_pods, newest_pod, runtime};
-use crate::state::{BodyState, KubernetesState, LocalState, Mode, ResourceState, ServeState, State};
+use crate::state::{BodyState, KubernetesState, Mode, ResourceState, State};
 
 /// The targets of one resource.
 pub fn project_targets(state: &State, name: &ResourceName) -> Vec<Value> {
@@ -73,9 +75,9 @@ fn update_target(name: &ResourceName, resource: &ResourceState) -> Option<Value>
 fn runtime_target(state: &State, name: &ResourceName, resource: &ResourceState) -> Option<Value> {
     let now = runtime(state, resource);
     let (suffix, kind, told) = match (&resource.spec.body, &resource.body) {
-        (Body::Local(spec), BodyState::Local(local)) => {
+        (Body::Local(spec), BodyState::Local(_)) => {
             spec.serve.as_ref()?;
-            ("serve", "server", serve_state(resource, spec, local, now))
+            ("serve", "server", serve_state(state, resource, now))
         }
         (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
             let kind = if spec.pod_readiness == PodReadiness::Succeeded { "job" } else { "server" };
@@ -92,17 +94,18 @@ fn runtime_target(state: &State, name: &ResourceName, resource: &ResourceState) 
     Some(target(format!("{name}:{suffix}"), kind, name, told))
 }
 
-fn serve_state(resource: &ResourceState, spec: &LocalResource, local: &LocalState, now: Runtime) -> Value {
-    let Some(serve) = local.serve.as_ref().filter(|_| spec.serve.is_some()) else {
+fn serve_state(state: &State, resource: &ResourceState, now: Runtime) -> Value {
+    let Some(run) = state.commands.get(&Owner::from(&resource.spec.name)) else {
         return if is_begun(resource) { waiting(resource) } else { json!({}) };
     };
-    match &serve.state {
-        ServeState::Starting => waiting(resource),
-        ServeState::Running { since, .. } => {
+    match run.phase() {
+        CommandPhase::Starting => waiting(resource),
+        CommandPhase::Running { since, .. } => {
             active(*since, now.status == RuntimeStatus::Ok, resource.last_ready)
         }
-        ServeState::Ended { at, .. } => {
-            terminated(serve.started.unwrap_or(*at), *at, Some(now.message.unwrap_or_default()))
+        CommandPhase::Ended { at, ran, .. } => {
+            let since = ran.as_ref().map_or(*at, |ran| ran.since);
+            terminated(since, *at, Some(now.message.unwrap_or_default()))
         }
     }
 }

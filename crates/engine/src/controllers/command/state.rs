@@ -1,0 +1,117 @@
+//! How far each command is.
+
+use std::collections::BTreeMap;
+
+use lilt_model::command::Command;
+use lilt_model::probe::Probe;
+use lilt_model::{ResourceName, Timestamp};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::event::CommandExit;
+use crate::owner::Owner;
+
+/// What the exit of a command means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExit {
+    /// It should not have: that is an error, what it left running is stopped, and where the session says so it is
+    /// restarted.
+    Fail,
+    /// It may: what it left running is kept until it is no longer wanted.
+    Keep,
+}
+
+/// What to run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct CommandSpec {
+    pub(crate) command: Command,
+    /// None: it is ready as soon as it runs.
+    pub(crate) probe: Option<Probe>,
+    pub(crate) on_exit: OnExit,
+    /// Whose log it writes to.
+    pub(crate) resource: Option<ResourceName>,
+}
+
+/// One start of a command.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct CommandRun {
+    /// Every start has its own number.
+    pub(super) number: u64,
+    /// As it was when it was started.
+    pub(super) spec: CommandSpec,
+    /// How many times it was restarted because it had exited.
+    pub(super) restarts: u32,
+    pub(super) phase: CommandPhase,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) enum CommandPhase {
+    Starting,
+    Running { pid: u32, since: Timestamp, readiness: Readiness },
+    Ended { exit: CommandExit, at: Timestamp, ran: Option<Ran> },
+}
+
+/// A process that has ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Ran {
+    pub(super) pid: u32,
+    pub(crate) since: Timestamp,
+    /// Whether it was ready when it ended.
+    pub(super) ready: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum Readiness {
+    Ready,
+    /// None: its probe has not reported yet.
+    NotReady(Option<String>),
+}
+
+/// The commands that were started, by owner.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Commands {
+    /// Boxed: a tree that grew in order is half empty.
+    pub(super) runs: BTreeMap<Owner, Box<CommandRun>>,
+}
+
+impl Commands {
+    pub(crate) fn get(&self, owner: &Owner) -> Option<&CommandRun> {
+        self.runs.get(owner).map(Box::as_ref)
+    }
+}
+
+impl Serialize for Commands {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&self.runs)
+    }
+}
+
+impl CommandRun {
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn phase(&self) -> &CommandPhase {
+        &self.phase
+    }
+
+    /// Whether something other than its process says that it is ready.
+    pub(crate) fn has_probe(&self) -> bool {
+        self.spec.probe.is_some()
+    }
+
+    pub(crate) fn running_since(&self) -> Option<Timestamp> {
+        match &self.phase {
+            CommandPhase::Running { since, .. } => Some(*since),
+            CommandPhase::Starting | CommandPhase::Ended { .. } => None,
+        }
+    }
+
+    /// The running process; 0: none.
+    pub(crate) fn pid(&self) -> u32 {
+        match &self.phase {
+            CommandPhase::Running { pid, .. } => *pid,
+            CommandPhase::Starting | CommandPhase::Ended { .. } => 0,
+        }
+    }
+}
