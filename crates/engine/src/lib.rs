@@ -40,7 +40,7 @@ pub use event::{
 };
 pub use hold::{Dependency, Hold};
 pub use notices::Notices;
-pub use objects::{RESOURCE, acts, plan_object, project_object, truth};
+pub use objects::{ANNOTATION_RESOURCE, has_controller, parse_bool, plan_object, project_object};
 pub use outage::Outage;
 pub use owner::Owner;
 pub use plan::{Plan, plan, plan_resource, plan_session};

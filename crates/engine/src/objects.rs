@@ -47,8 +47,8 @@ pub(crate) use apply::{
 pub(crate) use building::{ImageRun, broke as image_broke, ended as image_ended};
 pub(crate) use cluster::{ClusterRun, broke as cluster_broke, looked as cluster_looked};
 pub(crate) use command::CommandStart;
+pub use disable::parse_bool;
 pub(crate) use disable::resource_switched;
-pub use disable::truth;
 pub(crate) use extension::{
     ExtensionRun, RepositoryRun, extension_broke, fetched as repository_fetched, found as extension_found,
     repository_broke,
@@ -70,13 +70,13 @@ pub(crate) use toggle::ToggleRun;
 pub(crate) use trigger::Triggers;
 
 /// The annotation that says to which resource an object belongs.
-pub const RESOURCE: &str = "tilt.dev/resource";
+pub const ANNOTATION_RESOURCE: &str = "tilt.dev/resource";
 
 /// The objects that were made, by key, and what they do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Objects {
     #[serde(serialize_with = "crate::dump::pairs")]
-    pub(crate) made: BTreeMap<ObjectKey, Made>,
+    pub(crate) made: BTreeMap<ObjectKey, ObjectRecord>,
     /// What became of the buttons that lilt itself keeps: their status, by name.
     pub(crate) clicks: BTreeMap<String, Value>,
     /// What people noted on objects that lilt itself keeps.
@@ -94,7 +94,7 @@ pub(crate) struct Objects {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Made {
+pub(crate) struct ObjectRecord {
     pub(crate) object: Object,
     pub(crate) uid: String,
     pub(crate) origin: Origin,
@@ -164,7 +164,7 @@ impl Objects {
         })
     }
 
-    pub(crate) fn get(&self, kind: &str, name: &str) -> Option<&Made> {
+    pub(crate) fn get(&self, kind: &str, name: &str) -> Option<&ObjectRecord> {
         self.made.get(&ObjectKey::new(kind, name))
     }
 }
@@ -187,9 +187,9 @@ fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: O
     let made = match state.objects.made.remove(&key) {
         Some(known) => {
             state.objects.owners.remove(&key, &known.object);
-            Made { object, ..known }
+            ObjectRecord { object, ..known }
         }
-        None => Made { object, uid, origin, switch: None, run: fresh(&key) },
+        None => ObjectRecord { object, uid, origin, switch: None, run: fresh(&key) },
     };
     let names = references::of(&key, &made.object);
     state.objects.owners.add(&key, &made.object);
@@ -216,7 +216,7 @@ pub(crate) fn delete(state: &mut State, key: &ObjectKey, keep_owned: bool) {
     }
 }
 
-fn remove(state: &mut State, key: &ObjectKey) -> Option<Made> {
+fn remove(state: &mut State, key: &ObjectKey) -> Option<ObjectRecord> {
     let made = state.objects.made.remove(key)?;
     state.objects.owners.remove(key, &made.object);
     references::touch_sources(state, key);
@@ -243,7 +243,7 @@ pub(crate) fn adopt(state: &mut State, tiltfile: &ResourceName, objects: &[Value
     drop_made_by(state, tiltfile, |key| !named.contains_key(key));
     for (key, document) in named {
         let mut object = Object::read(document.clone());
-        object.annotate_unless_said(RESOURCE, tiltfile.as_str());
+        object.annotate_unless_said(ANNOTATION_RESOURCE, tiltfile.as_str());
         let origin = Origin::Tiltfile(tiltfile.clone());
         if let Some(known) = state.objects.made.get_mut(&key) {
             // What became of it stays: a click, an event.
@@ -264,7 +264,7 @@ pub(crate) fn adopt(state: &mut State, tiltfile: &ResourceName, objects: &[Value
 
 /// Deletes some of what a Tiltfile made.
 fn drop_made_by(state: &mut State, tiltfile: &ResourceName, which: impl Fn(&ObjectKey) -> bool) {
-    let by_it = |made: &Made| matches!(&made.origin, Origin::Tiltfile(name) if name == tiltfile);
+    let by_it = |made: &ObjectRecord| matches!(&made.origin, Origin::Tiltfile(name) if name == tiltfile);
     let gone = state.objects.made.iter().filter(|(key, made)| by_it(made) && which(key));
     let gone: Vec<ObjectKey> = gone.map(|(key, _)| key.clone()).collect();
     for key in &gone {
@@ -272,8 +272,8 @@ fn drop_made_by(state: &mut State, tiltfile: &ResourceName, which: impl Fn(&Obje
     }
 }
 
-/// Whether objects of a kind do something when they are made or written. The others are kept and told.
-pub fn acts(kind: &str) -> bool {
+/// Whether something acts on objects of a kind when they are written. The others are stored and shown.
+pub fn has_controller(kind: &str) -> bool {
     matches!(
         kind,
         "Cluster"
@@ -408,7 +408,7 @@ pub(crate) fn touch_tiltfile(state: &mut State, name: &ResourceName) {
 
 /// Whose log an object writes to.
 pub(crate) fn log_resource(object: &Object) -> ResourceName {
-    object.annotation(RESOURCE).map_or_else(ResourceName::tiltfile, ResourceName::new)
+    object.annotation(ANNOTATION_RESOURCE).map_or_else(ResourceName::tiltfile, ResourceName::new)
 }
 
 fn time(at: Timestamp) -> Value {

@@ -21,7 +21,7 @@ use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, SpanId, Timestamp, Unrea
 use crate::controllers::command::CommandRun;
 use crate::controllers::port_forward;
 use crate::hold::Hold;
-use crate::objects::{RESOURCE, show_notes_on};
+use crate::objects::{ANNOTATION_RESOURCE, show_notes_on};
 use crate::owner::Owner;
 use crate::runtime::{Runtime, current_pods, newest_pod};
 use crate::state::{BodyState, FinishedUpdate, ResourceState, State, TiltfileState, UNCATEGORIZED};
@@ -84,7 +84,7 @@ fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
 fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> ObjectMeta {
     let mut metadata = ObjectMeta { name: resource.spec.name.to_string(), ..ObjectMeta::default() };
     metadata.labels = resource.spec.labels.iter().map(|label| (label.clone(), label.clone())).collect();
-    metadata.annotations.insert(RESOURCE.into(), metadata.name.clone());
+    metadata.annotations.insert(ANNOTATION_RESOURCE.into(), metadata.name.clone());
     if !resource.spec.resource_deps.is_empty() {
         let deps = json_list(&resource.spec.resource_deps);
         metadata.annotations.insert(annotation::RESOURCE_DEPS.into(), deps);
@@ -163,7 +163,7 @@ fn project_tiltfile(state: &State, name: &ResourceName, tiltfile: &TiltfileState
     };
     let mut metadata = ObjectMeta { name: name.to_string(), ..ObjectMeta::default() };
     metadata.labels = tiltfile.labels.iter().map(|label| (label.clone(), label.clone())).collect();
-    metadata.annotations.insert(RESOURCE.into(), name.to_string());
+    metadata.annotations.insert(ANNOTATION_RESOURCE.into(), name.to_string());
     metadata.annotations.insert(annotation::ARGS.into(), json_list(&tiltfile.args));
     let cause = tiltfile.loading.as_ref().map(|load| &load.cause);
     let cause = cause.or(tiltfile.history.back().map(|last| &last.cause)).map(crate::Cause::headline);

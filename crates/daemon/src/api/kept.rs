@@ -2,7 +2,7 @@
 //! something when they are written.
 
 use lilt_api::{Notes, Object};
-use lilt_engine::truth;
+use lilt_engine::parse_bool;
 use lilt_store::{Key, Refusal};
 use serde_json::{Map, Value};
 
@@ -76,7 +76,7 @@ fn refuse_ours(notes: &Notes) -> Result<(), Refusal> {
 fn switches(before: &Object, wanted: &Object, notes: &mut Notes) -> Result<bool, Refusal> {
     const SWITCH: &str = "/data/isDisabled";
     let said = wanted.text(SWITCH);
-    let Some(is_disabled) = truth(said) else {
+    let Some(is_disabled) = parse_bool(said) else {
         let why = "must be \"true\" or \"false\": it switches the resource off and on".to_owned();
         return Err(Refusal::Invalid { field: "data.isDisabled", value: said.to_owned(), why });
     };
@@ -84,7 +84,7 @@ fn switches(before: &Object, wanted: &Object, notes: &mut Notes) -> Result<bool,
     if matches!(said, "true" | "false") {
         notes.data.insert("isDisabled".to_owned(), None);
     }
-    Ok(truth(before.text(SWITCH)) != Some(is_disabled))
+    Ok(parse_bool(before.text(SWITCH)) != Some(is_disabled))
 }
 
 /// Whether two values say the same: what is empty is as good as not there.

@@ -281,7 +281,7 @@ fn drop_live_updates(project: &mut Project) {
 /// What the Tiltfile asks for and lilt does not do yet.
 fn missing(project: &Project) -> Vec<String> {
     let objects = project.api_objects.iter().filter_map(|object| object["kind"].as_str());
-    let idle = |kind: &&str| !lilt_engine::acts(kind);
+    let idle = |kind: &&str| !lilt_engine::has_controller(kind);
     let mut objects: Vec<&str> = objects.filter(idle).collect();
     objects.sort_unstable();
     objects.dedup();

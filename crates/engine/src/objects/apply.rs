@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::pods::cluster_of;
 use super::trigger::Triggers;
-use super::{Made, Origin, RESOURCE, Run, delete, disable, images, log_resource, put};
+use super::{ANNOTATION_RESOURCE, ObjectRecord, Origin, Run, delete, disable, images, log_resource, put};
 use crate::apply::clean_up;
 use crate::event::AppliedObjects;
 use crate::plan::Plan;
@@ -89,7 +89,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
         Ok(wanted) => (wanted, None),
         Err(why) => (None, Some(why)),
     };
-    let Some(Made { run: Run::Apply(run), .. }) = state.objects.made.get_mut(key) else { return };
+    let Some(ObjectRecord { run: Run::Apply(run), .. }) = state.objects.made.get_mut(key) else { return };
     // What is applied stays so while a new image is built.
     let waits = refused.is_some() && run.outcome.is_some();
     run.refused = refused;
@@ -113,7 +113,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 fn forget(state: &mut State, key: &ObjectKey) {
     let Some(made) = state.objects.made.get(key) else { return };
     let (resource, leftovers) = (log_resource(&made.object), leftovers(state, made));
-    if let Some(Made { run: Run::Apply(run), .. }) = state.objects.made.get_mut(key) {
+    if let Some(ObjectRecord { run: Run::Apply(run), .. }) = state.objects.made.get_mut(key) {
         run.objects = Vec::new();
         run.coming = Vec::new();
         run.by_command = false;
@@ -130,7 +130,7 @@ fn clean_up_for(state: &mut State, key: &ObjectKey, resource: &ResourceName, lef
 }
 
 /// What is in the cluster because of an object. A command deletes what a command has deployed, all of it.
-fn leftovers(state: &State, made: &Made) -> Leftovers {
+fn leftovers(state: &State, made: &ObjectRecord) -> Leftovers {
     let Run::Apply(run) = &made.run else { return Leftovers::default() };
     let undo = command(state, &made.object, "deleteCmd");
     // One that is cut off may have done a part of its work.
@@ -144,7 +144,7 @@ fn leftovers(state: &State, made: &Made) -> Leftovers {
 }
 
 /// Its object is gone.
-pub(super) fn gone(state: &mut State, key: &ObjectKey, made: &Made) {
+pub(super) fn gone(state: &mut State, key: &ObjectKey, made: &ObjectRecord) {
     let leftovers = leftovers(state, made);
     clean_up_for(state, key, &log_resource(&made.object), leftovers);
 }
@@ -159,7 +159,7 @@ pub(crate) fn coming(
 ) {
     let key = ObjectKey::new("KubernetesApply", name);
     let run = match state.objects.made.get_mut(&key) {
-        Some(Made { run: Run::Apply(run), .. }) => run,
+        Some(ObjectRecord { run: Run::Apply(run), .. }) => run,
         _ => &mut ApplyRun::default(),
     };
     if run.job.is_none() && run.run != number {
@@ -175,7 +175,8 @@ pub(crate) fn coming(
 pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Result<AppliedObjects, Failure>) {
     let key = ObjectKey::new("KubernetesApply", name);
     let now = state.now;
-    let Some(Made { object, run: Run::Apply(run), uid, .. }) = state.objects.made.get_mut(&key) else {
+    let Some(ObjectRecord { object, run: Run::Apply(run), uid, .. }) = state.objects.made.get_mut(&key)
+    else {
         return;
     };
     if run.run != number {
@@ -228,7 +229,7 @@ fn discover(state: &mut State, owner: &ObjectKey, apply: &Object, uid: &str, app
         }
     }
     let mut object = Object::named(&owner.name);
-    object.annotate_unless_said(RESOURCE, log_resource(apply).as_str());
+    object.annotate_unless_said(ANNOTATION_RESOURCE, log_resource(apply).as_str());
     object.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(owner, uid)]));
     object.content.insert("spec".to_owned(), spec);
     if state.objects.made.get(&key).is_none_or(|made| made.object != object) {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::apply::is_allowed;
 use super::pods::{cluster_of, trouble};
 use super::trigger::last_file_event;
-use super::{Made, Origin, RESOURCE, Run, images, log_resource, put};
+use super::{ANNOTATION_RESOURCE, ObjectRecord, Origin, Run, images, log_resource, put};
 use crate::event::BuiltReference;
 use crate::plan::Plan;
 use crate::project::stage_statuses;
@@ -139,7 +139,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
         Ok(job) => (Some(job), None),
         Err(why) => (None, Some(why)),
     };
-    let Some(Made { run: Run::Image(run), .. }) = state.objects.made.get_mut(key) else { return };
+    let Some(ObjectRecord { run: Run::Image(run), .. }) = state.objects.made.get_mut(key) else { return };
     // What was built stays so while a base of it is built.
     let waits = refused.is_some() && run.outcome.is_some();
     run.refused = refused;
@@ -157,19 +157,20 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 
 /// A save below the folder of a build is a reason to build again.
 fn follow_context(state: &mut State, key: &ObjectKey) {
-    let Some(Made { object, uid, .. }) = state.objects.made.get(key) else { return };
+    let Some(ObjectRecord { object, uid, .. }) = state.objects.made.get(key) else { return };
     let context = object.text("/spec/context");
     if key.kind != "DockerImage" || context.is_empty() {
         return;
     }
     let watch = ObjectKey::new("FileWatch", watch_name(key));
     let mut wanted = Object::named(&watch.name);
-    wanted.annotate_unless_said(RESOURCE, log_resource(object).as_str());
+    wanted.annotate_unless_said(ANNOTATION_RESOURCE, log_resource(object).as_str());
     wanted.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, uid)]));
     let ignores = object.get("/spec/contextIgnores").cloned().unwrap_or_else(|| json!([]));
     wanted.content.insert("spec".to_owned(), json!({"watchedPaths": [context], "ignores": ignores}));
-    let is_ours =
-        |made: &Made| made.object.metadata.get("ownerReferences") == wanted.metadata.get("ownerReferences");
+    let is_ours = |made: &ObjectRecord| {
+        made.object.metadata.get("ownerReferences") == wanted.metadata.get("ownerReferences")
+    };
     let known = state.objects.made.get(&watch);
     if known.is_none_or(|made| is_ours(made) && made.object.get("/spec") != wanted.get("/spec")) {
         let sequence = state.next_sequence();
@@ -193,7 +194,7 @@ pub(crate) fn ended(
     outcome: Result<BuiltReference, Failure>,
 ) {
     let now = state.now;
-    if let Some(Made { run: Run::Image(run), .. }) = state.objects.made.get_mut(key)
+    if let Some(ObjectRecord { run: Run::Image(run), .. }) = state.objects.made.get_mut(key)
         && run.run == number
     {
         run.record = record;
@@ -205,7 +206,7 @@ pub(crate) fn ended(
 
 /// A runner broke: a bug of ours.
 pub(crate) fn broke(state: &mut State, key: &ObjectKey, failure: Failure) {
-    if let Some(Made { run: Run::Image(run), .. }) = state.objects.made.get(key) {
+    if let Some(ObjectRecord { run: Run::Image(run), .. }) = state.objects.made.get(key) {
         let number = run.run;
         ended(state, key, number, None, Err(failure));
     }
@@ -213,7 +214,7 @@ pub(crate) fn broke(state: &mut State, key: &ObjectKey, failure: Failure) {
 
 /// Writes what the image is called now into its map, if there is one.
 fn tell_map(state: &mut State, key: &ObjectKey) {
-    let Some(Made { object, run: Run::Image(run), .. }) = state.objects.made.get(key) else { return };
+    let Some(ObjectRecord { object, run: Run::Image(run), .. }) = state.objects.made.get(key) else { return };
     let Some((_, Ok(built))) = &run.outcome else { return };
     let status = json!({
         "image": built.in_cluster, "imageFromCluster": built.in_cluster, "imageFromLocal": built.local,

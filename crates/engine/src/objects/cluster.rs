@@ -5,7 +5,7 @@ use lilt_model::{Failure, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Made, Run};
+use super::{ObjectRecord, Run};
 use crate::event::FoundCluster;
 use crate::plan::Plan;
 use crate::project::tell_cluster;
@@ -39,7 +39,9 @@ fn source(object: &Object) -> Option<ClusterSource> {
 
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let number = state.next_sequence();
-    let Some(Made { object, run: Run::Cluster(run), .. }) = state.objects.made.get_mut(key) else { return };
+    let Some(ObjectRecord { object, run: Run::Cluster(run), .. }) = state.objects.made.get_mut(key) else {
+        return;
+    };
     let sought = source(object);
     if run.run == 0 || run.sought != sought {
         let error = sought.is_none().then(|| "spec.connection says neither kubernetes nor docker".to_owned());
@@ -51,7 +53,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 pub(crate) fn looked(state: &mut State, name: &str, number: u64, outcome: Result<FoundCluster, Failure>) {
     let now = state.now;
     let key = ObjectKey::new("Cluster", name);
-    let Some(Made { run: Run::Cluster(run), .. }) = state.objects.made.get_mut(&key) else { return };
+    let Some(ObjectRecord { run: Run::Cluster(run), .. }) = state.objects.made.get_mut(&key) else { return };
     if run.run != number {
         return;
     }
@@ -67,7 +69,7 @@ pub(crate) fn looked(state: &mut State, name: &str, number: u64, outcome: Result
 
 /// A runner broke: a bug of ours.
 pub(crate) fn broke(state: &mut State, name: &str, failure: Failure) {
-    if let Some(Made { run: Run::Cluster(run), .. }) = state.objects.get("Cluster", name) {
+    if let Some(ObjectRecord { run: Run::Cluster(run), .. }) = state.objects.get("Cluster", name) {
         let number = run.run;
         looked(state, name, number, Err(failure));
     }

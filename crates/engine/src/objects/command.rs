@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::trigger::{self, Triggers};
-use super::{Made, RESOURCE, Run, disable};
+use super::{ANNOTATION_RESOURCE, ObjectRecord, Run, disable};
 use crate::controllers::command::{self, CommandSpec, OnExit};
 use crate::owner::Owner;
 use crate::state::State;
@@ -54,7 +54,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 }
 
 fn record(state: &mut State, key: &ObjectKey, start: CommandStart) {
-    if let Some(Made { run: Run::Command(known), .. }) = state.objects.made.get_mut(key) {
+    if let Some(ObjectRecord { run: Run::Command(known), .. }) = state.objects.made.get_mut(key) {
         **known = start;
     }
 }
@@ -64,7 +64,7 @@ fn start(state: &mut State, key: &ObjectKey, start: CommandStart) {
     let Run::Command(known) = &made.run else { return };
     let object = &made.object;
     let button = start.followed.button(&known.followed);
-    let resource = object.annotation(RESOURCE).map(ResourceName::new);
+    let resource = object.annotation(ANNOTATION_RESOURCE).map(ResourceName::new);
     let mut command = reading::command(object.get("/spec").unwrap_or(&Value::Null), state.folder());
     command.env.extend(button.map(|button| trigger::variables(state, button)).unwrap_or_default());
     let probe = probe_of(object);

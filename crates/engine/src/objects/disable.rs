@@ -95,7 +95,7 @@ fn look_at(state: &State, source: &Value) -> (DisableState, String) {
     let Some(value) = value(state, name, key) else {
         return (DisableState::Error, format!("ConfigMap {name:?} has no key {key:?}"));
     };
-    match truth(&value) {
+    match parse_bool(&value) {
         Some(true) => (DisableState::Disabled, format!("ConfigMap/key {name:?}/{key:?} is true")),
         Some(false) => (DisableState::Enabled, format!("ConfigMap/key {name:?}/{key:?} is false")),
         None => {
@@ -105,8 +105,8 @@ fn look_at(state: &State, source: &Value) -> (DisableState, String) {
     }
 }
 
-/// What Go takes for true and for false.
-pub fn truth(word: &str) -> Option<bool> {
+/// Reads a boolean as Go's `strconv.ParseBool` does.
+pub fn parse_bool(word: &str) -> Option<bool> {
     match word {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
@@ -128,7 +128,7 @@ pub(super) fn switch(state: &mut State, key: &ObjectKey, object: &Object) {
     let Some(resource) = resource_of(state, &key.name) else { return };
     let (mut enable, mut disable) = (Vec::new(), Vec::new());
     // The API refuses what says neither.
-    let Some(is_disabled) = truth(object.text(SWITCH)) else { return };
+    let Some(is_disabled) = parse_bool(object.text(SWITCH)) else { return };
     if is_disabled { &mut disable } else { &mut enable }.push(resource);
     crate::apply::requested(state, Request::Switch { enable, disable });
 }

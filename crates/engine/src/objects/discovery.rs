@@ -8,7 +8,7 @@ use lilt_model::cluster::{Pod, PodRef};
 use serde_json::{Map, Value, json};
 
 use super::pods::{cluster_of, namespaces};
-use super::{Made, Origin, RESOURCE, delete, log_resource, owners, put};
+use super::{ANNOTATION_RESOURCE, ObjectRecord, Origin, delete, log_resource, owners, put};
 use crate::controllers::port_forward::target_among;
 use crate::project::pod_status;
 use crate::state::State;
@@ -65,7 +65,7 @@ pub(super) fn tell(state: &State, key: &ObjectKey, object: &Object, status: &mut
 
 /// Makes the log stream of every pod that is found and the forwards to the best of them, and ends those of others.
 pub(super) fn manage(state: &mut State, key: &ObjectKey) {
-    let Some(Made { object, uid, .. }) = state.objects.made.get(key) else { return };
+    let Some(ObjectRecord { object, uid, .. }) = state.objects.made.get(key) else { return };
     let (object, uid) = (object.clone(), uid.clone());
     let pods: Vec<Arc<Pod>> = found(state, key, &object).into_iter().cloned().collect();
     let mut wanted: BTreeMap<ObjectKey, Value> = BTreeMap::new();
@@ -88,7 +88,7 @@ pub(super) fn manage(state: &mut State, key: &ObjectKey) {
             continue;
         }
         let mut fresh = known.unwrap_or_else(|| Object::named(&made.name));
-        fresh.annotate_unless_said(RESOURCE, log_resource(&object).as_str());
+        fresh.annotate_unless_said(ANNOTATION_RESOURCE, log_resource(&object).as_str());
         fresh.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, &uid)]));
         fresh.content.insert("spec".to_owned(), spec);
         let sequence = state.next_sequence();

@@ -7,7 +7,7 @@ use lilt_model::{Failure, ResourceName};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Made, Origin, RESOURCE, Run, delete, put};
+use super::{ANNOTATION_RESOURCE, ObjectRecord, Origin, Run, delete, put};
 use crate::event::{ProvidedRepository, WatchId};
 use crate::plan::Plan;
 use crate::state::State;
@@ -96,7 +96,7 @@ fn source(name: &str, object: &Object) -> RepositorySource {
 
 pub(super) fn reconsider_repository(state: &mut State, key: &ObjectKey) {
     let number = state.next_sequence();
-    let Some(Made { object, run: Run::Repository(run), .. }) = state.objects.made.get_mut(key) else {
+    let Some(ObjectRecord { object, run: Run::Repository(run), .. }) = state.objects.made.get_mut(key) else {
         return;
     };
     let source = source(&key.name, object);
@@ -108,7 +108,7 @@ pub(super) fn reconsider_repository(state: &mut State, key: &ObjectKey) {
 
 pub(crate) fn fetched(state: &mut State, name: &str, run: u64, outcome: Result<ProvidedRepository, Failure>) {
     let key = ObjectKey::new("ExtensionRepo", name);
-    if let Some(Made { run: Run::Repository(known), .. }) = state.objects.made.get_mut(&key)
+    if let Some(ObjectRecord { run: Run::Repository(known), .. }) = state.objects.made.get_mut(&key)
         && known.search.run == run
     {
         known.found = Some(outcome.map_err(|failure| failure.to_string()));
@@ -141,7 +141,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let Some(made) = state.objects.made.get(key) else { return };
     let path = made.object.text("/spec/repoPath").to_owned();
     let repository = repository(state, made.object.text("/spec/repoName"));
-    let Some(Made { run: Run::Extension(run), .. }) = state.objects.made.get_mut(key) else { return };
+    let Some(ObjectRecord { run: Run::Extension(run), .. }) = state.objects.made.get_mut(key) else { return };
     let next = match repository {
         None => ExtensionRun::default(),
         Some(Err(error)) => ExtensionRun { found: Some(Err(error)), ..ExtensionRun::default() },
@@ -163,7 +163,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 
 pub(crate) fn found(state: &mut State, name: &str, run: u64, outcome: Result<PathBuf, Failure>) {
     let key = ObjectKey::new("Extension", name);
-    if let Some(Made { run: Run::Extension(known), .. }) = state.objects.made.get_mut(&key)
+    if let Some(ObjectRecord { run: Run::Extension(known), .. }) = state.objects.made.get_mut(&key)
         && known.search.run == run
     {
         known.found = Some(outcome.map_err(|failure| failure.to_string()));
@@ -174,7 +174,8 @@ pub(crate) fn found(state: &mut State, name: &str, run: u64, outcome: Result<Pat
 
 /// The `Tiltfile` of an extension that was found; none while there is none.
 fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
-    let Some(Made { object, uid, run: Run::Extension(run), .. }) = state.objects.made.get(key).cloned()
+    let Some(ObjectRecord { object, uid, run: Run::Extension(run), .. }) =
+        state.objects.made.get(key).cloned()
     else {
         return;
     };
@@ -192,7 +193,7 @@ fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
         Some(made) => made.object.clone(),
         None => Object::named(&key.name),
     };
-    wanted.annotate_unless_said(RESOURCE, &key.name);
+    wanted.annotate_unless_said(ANNOTATION_RESOURCE, &key.name);
     wanted.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, &uid)]));
     let args = object.texts("/spec/args");
     let spec = json!({
@@ -206,7 +207,7 @@ fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
 }
 
 fn delete_owned(state: &mut State, tiltfile: &ObjectKey, owner: &str) {
-    let belongs = |made: &Made| {
+    let belongs = |made: &ObjectRecord| {
         let owners = made.object.metadata.get("ownerReferences").and_then(Value::as_array);
         owners.into_iter().flatten().any(|it| it["uid"].as_str() == Some(owner))
     };

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::references;
-use super::{Made, Run, disable, time};
+use super::{ObjectRecord, Run, disable, time};
 use crate::event::WatchId;
 use crate::plan::{Plan, manner_of};
 use crate::state::State;
@@ -116,7 +116,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let roots = made.object.texts("/spec/watchedPaths");
     let files = reading::files(&roots, made.object.get("/spec/ignores"), state.folder());
     let version = state.next_sequence();
-    let Some(Made { run: Run::Files(run), .. }) = state.objects.made.get_mut(key) else { return };
+    let Some(ObjectRecord { run: Run::Files(run), .. }) = state.objects.made.get_mut(key) else { return };
     if is_off {
         *run = FilesRun::default();
     } else if run.watched.as_ref().is_none_or(|(_, watched)| *watched != files) {
@@ -127,7 +127,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 pub(crate) fn watching(state: &mut State, name: &str, version: u64) {
     let now = state.now;
     let key = ObjectKey::new("FileWatch", name);
-    if let Some(Made { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key)
+    if let Some(ObjectRecord { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key)
         && run.watched.as_ref().is_some_and(|(current, _)| *current == version)
     {
         run.events.begin(now);
@@ -138,7 +138,7 @@ pub(crate) fn watching(state: &mut State, name: &str, version: u64) {
 
 pub(crate) fn troubled(state: &mut State, name: &str, error: String) {
     let key = ObjectKey::new("FileWatch", name);
-    if let Some(Made { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key) {
+    if let Some(ObjectRecord { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key) {
         run.events.trouble(error);
         state.objects.touch(&key);
     }
@@ -148,7 +148,7 @@ pub(crate) fn troubled(state: &mut State, name: &str, error: String) {
 pub(crate) fn changed(state: &mut State, name: &str, paths: Vec<PathBuf>) {
     let now = state.now;
     let key = ObjectKey::new("FileWatch", name);
-    let Some(Made { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key) else { return };
+    let Some(ObjectRecord { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key) else { return };
     run.events.note(now, paths);
     state.objects.touch(&key);
     references::changed(state, &key);

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::pods::{namespace_key, namespaces};
-use super::{Made, Run, images, references, set_references};
+use super::{ObjectRecord, Run, images, references, set_references};
 use crate::event::SyncFault;
 use crate::schedule::in_place;
 use crate::state::{InitialSync, State};
@@ -96,7 +96,7 @@ struct Failed {
 type Trouble = (&'static str, String);
 
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
-    let Some(Made { object, run: Run::Live(run), .. }) = state.objects.made.get(key) else { return };
+    let Some(ObjectRecord { object, run: Run::Live(run), .. }) = state.objects.made.get(key) else { return };
     let object = object.clone();
     let spec = object.get("/spec").cloned().unwrap_or_default();
     let mut run = if run.spec == spec { run.clone() } else { Box::new(begin_anew(run, spec)) };
@@ -109,7 +109,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
         Some(known) if (known.reason, &known.message) == (reason, &message) => known,
         _ => Failed { reason, message, since: now },
     });
-    if let Some(Made { run: known, .. }) = state.objects.made.get_mut(key) {
+    if let Some(ObjectRecord { run: known, .. }) = state.objects.made.get_mut(key) {
         *known = Run::Live(run);
     }
     state.objects.touch(key);
@@ -207,12 +207,12 @@ fn take_saves(state: &mut State, object: &Object, run: &mut LiveRun) -> Result<(
 pub(crate) fn begin_all(state: &mut State) {
     let live_updates = state.objects.touched.iter().filter(|key| key.kind == "LiveUpdate");
     for key in live_updates.cloned().collect::<Vec<_>>() {
-        let Some(Made { run: Run::Live(run), .. }) = state.objects.made.get(&key) else { continue };
+        let Some(ObjectRecord { run: Run::Live(run), .. }) = state.objects.made.get(&key) else { continue };
         let mut run = run.clone();
         if run.failed.is_none() {
             begin(state, &mut run);
         }
-        if let Some(Made { run: known, .. }) = state.objects.made.get_mut(&key) {
+        if let Some(ObjectRecord { run: known, .. }) = state.objects.made.get_mut(&key) {
             *known = Run::Live(run);
         }
     }
@@ -234,7 +234,7 @@ fn begin(state: &mut State, run: &mut LiveRun) {
 
 pub(crate) fn waits(state: &mut State, name: &str, number: u64, container: &ContainerId, message: String) {
     let key = ObjectKey::new("LiveUpdate", name);
-    let Some(Made { run: Run::Live(run), .. }) = state.objects.made.get_mut(&key) else { return };
+    let Some(ObjectRecord { run: Run::Live(run), .. }) = state.objects.made.get_mut(&key) else { return };
     let job = run.containers.get_mut(container).and_then(|target| target.job.as_mut());
     let Some(job) = job.filter(|job| job.run == number) else { return };
     job.waits = Some(message);
@@ -250,7 +250,7 @@ pub(crate) fn synced(
 ) {
     let key = ObjectKey::new("LiveUpdate", name);
     let now = state.now;
-    let Some(Made { run: Run::Live(run), .. }) = state.objects.made.get_mut(&key) else { return };
+    let Some(ObjectRecord { run: Run::Live(run), .. }) = state.objects.made.get_mut(&key) else { return };
     let LiveRun { containers, changes, .. } = &mut **run;
     let Some(target) = containers.get_mut(container) else { return };
     let Some(job) = target.job.take_if(|job| job.run == number) else { return };
@@ -291,7 +291,7 @@ pub(crate) fn touch_all(state: &mut State) {
 /// A runner broke: a bug of ours.
 pub(crate) fn broke(state: &mut State, name: &str, container: &ContainerId, failure: Failure) {
     let made = state.objects.made.get_mut(&ObjectKey::new("LiveUpdate", name));
-    let Some(Made { run: Run::Live(run), .. }) = made else { return };
+    let Some(ObjectRecord { run: Run::Live(run), .. }) = made else { return };
     let job = run.containers.get(container).and_then(|target| target.job.as_ref());
     if let Some(number) = job.map(|job| job.run) {
         run.given_up.insert(container.clone(), number);

@@ -27,7 +27,8 @@ pub(crate) fn show_notes(state: &State, objects: &mut [(ObjectKey, Object)]) {
         let switch = object.text(disable::SWITCH).to_owned();
         notes.show(object);
         // The word that somebody chose for it stands only as long as it is true.
-        if key.kind == "ConfigMap" && disable::truth(object.text(disable::SWITCH)) != disable::truth(&switch)
+        if key.kind == "ConfigMap"
+            && disable::parse_bool(object.text(disable::SWITCH)) != disable::parse_bool(&switch)
         {
             let data = object.content.entry("data").or_insert_with(|| json!({}));
             data[disable::KEY] = switch.into();

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::trigger::last_click;
-use super::{Made, Origin, Run, disable, put};
+use super::{ObjectRecord, Origin, Run, disable, put};
 use crate::state::State;
 
 /// The annotation by which the page tells buttons of its own from others.
@@ -32,11 +32,11 @@ pub(super) fn button_name(toggle: &str) -> String {
 }
 
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
-    let Some(Made { object, uid, .. }) = state.objects.made.get(key).cloned() else { return };
+    let Some(ObjectRecord { object, uid, .. }) = state.objects.made.get(key).cloned() else { return };
     let followed = follow_click(state, key, &object);
     let (is_on, found) = is_on(state, &object);
     let error = followed.err().or(found);
-    if let Some(Made { run: Run::Toggle(run), .. }) = state.objects.made.get_mut(key)
+    if let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get_mut(key)
         && run.error != error
     {
         run.error = error;
@@ -49,7 +49,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 fn follow_click(state: &mut State, key: &ObjectKey, toggle: &Object) -> Result<(), String> {
     let button = button_name(&key.name);
     let Some((at, _)) = last_click(state, std::slice::from_ref(&button)) else { return Ok(()) };
-    let Some(Made { run: Run::Toggle(run), .. }) = state.objects.made.get(key) else { return Ok(()) };
+    let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get(key) else { return Ok(()) };
     if run.followed >= Some(at) {
         return Ok(());
     }
@@ -64,7 +64,7 @@ fn follow_click(state: &mut State, key: &ObjectKey, toggle: &Object) -> Result<(
         // The click counts when there is a value to be switched.
         return Ok(());
     }
-    if let Some(Made { run: Run::Toggle(run), .. }) = state.objects.made.get_mut(key) {
+    if let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get_mut(key) {
         run.followed = Some(at);
     }
     if disable::value(state, &name, &map_key).as_deref() != Some(&value) {

@@ -16,7 +16,7 @@ use lilt_model::resource::Body;
 use lilt_model::{ClusterName, ResourceName};
 use serde_json::{Map, Value, json};
 
-use crate::objects::{FileEvents, RESOURCE, show_notes};
+use crate::objects::{ANNOTATION_RESOURCE, FileEvents, show_notes};
 use crate::runtime::runtime;
 use crate::schedule::delivered;
 use crate::state::{BodyState, ResourceState, State};
@@ -68,7 +68,7 @@ pub(crate) fn write_unset_times(kind: &str, object: &mut Object) {
 /// The same with the annotation that says whose it is.
 fn owned(kind: &str, name: &str, resource: &ResourceName, content: Value) -> Named {
     let (key, mut object) = object(kind, name, content);
-    object.metadata.insert("annotations".to_owned(), json!({RESOURCE: resource.as_str()}));
+    object.metadata.insert("annotations".to_owned(), json!({ANNOTATION_RESOURCE: resource.as_str()}));
     let span = match kind {
         // What a deployment leads to writes to its section.
         "KubernetesApply" | "KubernetesDiscovery" | "PortForward" => format!("kubernetesapply:{resource}"),
