@@ -227,6 +227,7 @@ fn what_ceased_to_be_ready_has_all_the_time_again() {
     let mut unready = running("web", "w-1", "one", "c1");
     unready.ready = false;
     script.pod(unready);
+    assert_eq!(verdict(&script.state), None);
     script.time += 20;
     script.event(Event::Woke);
     assert_eq!(verdict(&script.state), None);

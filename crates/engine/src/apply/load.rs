@@ -523,7 +523,7 @@ fn link_dependencies(state: &mut State) {
     let ready: BTreeSet<ResourceName> = state
         .resources
         .iter()
-        .filter(|(_, resource)| resource.ready_once)
+        .filter(|(_, resource)| resource.ready.was_ready())
         .map(|(name, _)| name.clone())
         .collect();
     for (name, resource) in state.resources.iter_mut() {

@@ -86,7 +86,7 @@ fn switch_off(state: &mut State, name: &ResourceName) {
     let mut leftovers = load::may_be_applied(&former);
     leftovers.objects.retain(goes_away);
     load::clean_up(state, name, leftovers, CleanupReason::Disabled);
-    keep_dependents_waiting(state, name, former.ready_once);
+    keep_dependents_waiting(state, name, former.ready.was_ready());
     state.touch(name);
 }
 

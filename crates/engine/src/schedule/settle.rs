@@ -53,19 +53,11 @@ pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName
     if completed && let Some(kubernetes) = resource.kubernetes_mut() {
         kubernetes.completed = true;
     }
-    let first_time = ready && !resource.ready_once;
-    let turned = ready != resource.ready_now;
+    let first_time = ready && !resource.ready.was_ready();
+    let turned = resource.ready.update(ready, at);
     let renewed = ready && std::mem::take(&mut resource.renewed);
     let told = resource.told != words;
-    resource.ready_once |= ready;
-    resource.ready_now = ready;
     resource.told = words;
-    if turned && !ready {
-        resource.unready_since = Some(at);
-    }
-    if turned && ready {
-        resource.last_ready = Some(at);
-    }
     let met = conditions_met(resource, shown.status);
     for (known, met) in resource.conditions.iter_mut().zip(met) {
         if known.is_none_or(|(known, _)| known != met) {
@@ -192,7 +184,9 @@ fn in_time(state: &State, resource: &ResourceState, now: &Runtime) -> (Standing,
     let limit = state.settings.ci.readiness_timeout.unwrap_or(CiSettings::READINESS_TIMEOUT);
     let begun = running_since(state, resource).filter(|_| !limit.is_zero());
     let Some(begun) = begun else { return (Standing::Waiting, None) };
-    let end = resource.unready_since.unwrap_or(begun).max(begun).plus(limit);
+    // One that was ready until now has all the time again.
+    let lost = if resource.ready.is_ready() { Some(state.now) } else { resource.ready.lost_at() };
+    let end = lost.unwrap_or(begun).max(begun).plus(limit);
     if state.now < end {
         return (Standing::Waiting, Some(end));
     }

@@ -98,7 +98,10 @@ fn unmet(state: &State, resource: &ResourceState) -> Vec<Dependency> {
         let first = !resource.started_once && resource.unmet.contains(*name);
         // With the cascade, a rebuild too waits until what it builds on is done.
         let again = state.options.cascade
-            && state.resources.get(*name).is_some_and(|it| !it.disabled && it.started_once && !it.ready_now);
+            && state
+                .resources
+                .get(*name)
+                .is_some_and(|it| !it.disabled && it.started_once && !it.ready.is_ready());
         first || again
     };
     let dependency = |name: &lilt_model::ResourceName| Dependency {

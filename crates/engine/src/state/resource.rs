@@ -45,14 +45,9 @@ pub(crate) struct ResourceState {
     /// Changes up to this number were tried, with or without success: they alone start nothing again.
     pub(crate) attempted: u64,
     pub(crate) started_once: bool,
-    /// It is ready.
-    pub(crate) ready_now: bool,
+    pub(crate) ready: ReadyState,
     /// Whether it is up to date, and whether it is ready, in Tilt's terms, with since when that is so.
     pub(crate) conditions: [Option<(bool, Timestamp)>; 2],
-    /// When it was last seen to become ready.
-    pub(crate) last_ready: Option<Timestamp>,
-    /// When it ceased to be ready.
-    pub(crate) unready_since: Option<Timestamp>,
     /// An update succeeded, and those that depend on it have not been told yet.
     pub(crate) renewed: bool,
     /// Dependencies that were updated since its own last update (only if the session cascades).
@@ -68,8 +63,6 @@ pub(crate) struct ResourceState {
     pub(crate) rollout: Option<Box<UpdateRecord>>,
     /// When the newest of its changes was saved, as files tell, and when that was noticed.
     pub(crate) saved: Option<(Timestamp, Timestamp)>,
-    /// Has been ready at some time since it was defined.
-    pub(crate) ready_once: bool,
     /// Asked for by hand, not started yet.
     pub(crate) triggered: Option<u64>,
     /// By whom.
@@ -89,6 +82,58 @@ pub(crate) struct ResourceState {
     pub(crate) unwatched: Option<Rank>,
     pub(crate) pending_since: Option<Timestamp>,
     pub(crate) hold: Option<Hold>,
+}
+
+/// Whether a resource is ready, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum ReadyState {
+    /// Not since it was defined.
+    Never,
+    Ready {
+        since: Timestamp,
+    },
+    /// It was, from `since` on, until `at`.
+    Lost {
+        since: Timestamp,
+        at: Timestamp,
+    },
+}
+
+impl ReadyState {
+    /// Takes in whether it is ready now; returns whether that is new.
+    pub(crate) fn update(&mut self, is_ready: bool, now: Timestamp) -> bool {
+        let next = match (*self, is_ready) {
+            (ReadyState::Never | ReadyState::Lost { .. }, true) => ReadyState::Ready { since: now },
+            (ReadyState::Ready { since }, false) => ReadyState::Lost { since, at: now },
+            (same, _) => same,
+        };
+        std::mem::replace(self, next) != next
+    }
+
+    pub(crate) fn is_ready(self) -> bool {
+        matches!(self, ReadyState::Ready { .. })
+    }
+
+    /// Whether it has ever been ready.
+    pub(crate) fn was_ready(self) -> bool {
+        self != ReadyState::Never
+    }
+
+    /// When it last became ready.
+    pub(crate) fn last_ready(self) -> Option<Timestamp> {
+        match self {
+            ReadyState::Never => None,
+            ReadyState::Ready { since } | ReadyState::Lost { since, .. } => Some(since),
+        }
+    }
+
+    /// When it ceased to be ready.
+    pub(crate) fn lost_at(self) -> Option<Timestamp> {
+        match self {
+            ReadyState::Lost { at, .. } => Some(at),
+            ReadyState::Never | ReadyState::Ready { .. } => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -188,10 +233,8 @@ impl ResourceState {
             history: VecDeque::new(),
             attempted: 0,
             started_once: false,
-            ready_now: false,
+            ready: ReadyState::Never,
             conditions: [None; 2],
-            last_ready: None,
-            unready_since: None,
             renewed: false,
             renewed_dependencies: BTreeSet::new(),
             told: String::new(),
@@ -199,7 +242,6 @@ impl ResourceState {
             looping: Looping::default(),
             superseded: 0,
             rollout: None,
-            ready_once: false,
             triggered: None,
             trigger_reason: TriggerReason::default(),
             again: None,

@@ -101,7 +101,7 @@ fn serve_state(state: &State, resource: &ResourceState, now: Runtime) -> Value {
     match run.phase() {
         CommandPhase::Starting => waiting(resource),
         CommandPhase::Running { since, .. } => {
-            active(*since, now.status == RuntimeStatus::Ok, resource.last_ready)
+            active(*since, now.status == RuntimeStatus::Ok, resource.ready.last_ready())
         }
         CommandPhase::Ended { at, ran, .. } => {
             let since = ran.as_ref().map_or(*at, |ran| ran.since);
@@ -131,15 +131,17 @@ fn pods_state(
     Some(match now.status {
         RuntimeStatus::Ok | RuntimeStatus::NotApplicable => match pod {
             Some(pod) if pod.phase == PodPhase::Succeeded => {
-                let end = resource.last_ready.unwrap_or(created);
+                let end = resource.ready.last_ready().unwrap_or(created);
                 terminated(created, end, None)
             }
-            None if kubernetes.completed => terminated(created, resource.last_ready.unwrap_or(created), None),
-            _ => active(created, true, resource.last_ready),
+            None if kubernetes.completed => {
+                terminated(created, resource.ready.last_ready().unwrap_or(created), None)
+            }
+            _ => active(created, true, resource.ready.last_ready()),
         },
         RuntimeStatus::Error => {
             let words = pod.and_then(pod_error).or(now.message).unwrap_or_else(|| "unknown error".to_owned());
-            let since = resource.unready_since.unwrap_or(created).max(created);
+            let since = resource.ready.lost_at().unwrap_or(created).max(created);
             let mut told = terminated(created, since, Some(words));
             if let Some(grace) = grace_status(state, created) {
                 told["terminated"]["graceStatus"] = json!(grace);
@@ -147,7 +149,9 @@ fn pods_state(
             told
         }
         RuntimeStatus::Pending => match pod {
-            Some(pod) if pod.phase == PodPhase::Running => active(created, false, resource.last_ready),
+            Some(pod) if pod.phase == PodPhase::Running => {
+                active(created, false, resource.ready.last_ready())
+            }
             Some(pod) if !pod.status.is_empty() => json!({"waiting": {"waitReason": pod.status}}),
             Some(_) => json!({"waiting": {"waitReason": "unknown"}}),
             None => json!({"waiting": {"waitReason": "waiting-for-pod"}}),
