@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lilt_client::sessions::{self, Instance};
 use lilt_client::sign_in::{self, CurrentKeys};
 use lilt_client::{Client, DEFAULT_HOST, DEFAULT_PORT};
-use lilt_daemon::{Ended, Habits, PluginOutput, Settings, Transport};
+use lilt_daemon::{Ended, Habits, PluginOutput, SessionKubeconfig, Settings, Transport};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::terminal;
@@ -18,7 +18,6 @@ use lilt_model::{Failure, SpanId};
 use lilt_server::{ApiOptions, Auth, AuthOwner, ProxiedApi, Warn};
 use lilt_server::{BindError, Listener, ServeOptions};
 use lilt_store::{DEFAULT_LIMIT, LogWriter, Reader};
-use lilt_tiltfile::FrozenKubeconfig;
 use lilt_tui::stream::StreamOptions;
 use lilt_tui::{SessionLink, TerminalMode};
 use tokio::sync::mpsc;
@@ -363,7 +362,7 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
 struct Given {
     environment: Vec<(String, String)>,
     programs: Vec<PathBuf>,
-    kubeconfig: FrozenKubeconfig,
+    kubeconfig: SessionKubeconfig,
 }
 
 fn given(project: &Project, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Given> {
@@ -391,9 +390,9 @@ pub(crate) fn variables(host: &str, port: u16) -> Vec<(String, String)> {
 }
 
 /// Commands meet the cluster that the session meets, also when somebody switches contexts meanwhile.
-pub(crate) fn kubeconfig(project: &Project, folder: &SessionDir) -> FrozenKubeconfig {
+pub(crate) fn kubeconfig(project: &Project, folder: &SessionDir) -> SessionKubeconfig {
     let (context, namespace) = (project.context.clone(), project.namespace.clone());
-    FrozenKubeconfig::in_folder(folder.path().to_owned(), context, namespace)
+    SessionKubeconfig::in_folder(folder.path().to_owned(), context, namespace)
 }
 
 /// A folder in which scripts that call `tilt` find lilt; none where there is a `tilt` already.

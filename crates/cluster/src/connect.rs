@@ -10,18 +10,20 @@ use std::sync::Arc;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use lilt_model::Failure;
-use lilt_model::cluster::{ClusterAddress, Product};
+use lilt_model::cluster::{ClusterAddress, KubeContext, Product};
 
 use credentials::Origin;
 use door::Door;
-use kubeconfig::Merged;
+use kubeconfig::{KubeconfigFile, Merged, Unreadable};
 pub(crate) use login::LoginFailed;
 pub use login::PluginOutput;
 use proxy::Surroundings;
+pub use session_kubeconfig::{SessionKubeconfig, WrittenKubeconfig};
 
 use crate::kinds::Kinds;
 use crate::marks::Listings;
 
+mod context;
 mod credentials;
 mod door;
 mod identity;
@@ -30,8 +32,8 @@ mod login;
 mod normalize;
 mod oidc;
 mod persist;
-mod product;
 mod proxy;
+mod session_kubeconfig;
 mod transport;
 
 /// The context of a pod that meets the cluster it runs in; kubeconfig knows nothing of it.
@@ -168,10 +170,10 @@ async fn access(options: &ConnectOptions) -> Result<Access, Failure> {
         return Err(unknown_context(&context, &merged.kubeconfig));
     }
     let user = merged.context(&context).and_then(|named| named.context.as_ref()?.user.clone());
-    let Merged { mut kubeconfig, contexts, mut users } = merged;
+    let Merged { mut kubeconfig, files, mut users } = merged;
     let origin = user.and_then(|user| Some((users.remove(&user)?, user)));
-    let file = contexts.get(&context).map(PathBuf::as_path);
-    let (name, product) = product::cluster_of(&kubeconfig, &context, file, home().as_deref());
+    let found = context::context_of(&files, Some(&context)).unwrap_or_default();
+    let (name, product) = (found.cluster.clone(), found.product());
     normalize::normalize(&mut kubeconfig, &context).map_err(|cause| unusable(&context, cause))?;
     let own_proxy = own_proxy(&kubeconfig, &name);
     let selection = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
@@ -260,6 +262,29 @@ pub fn selection(context: &str) -> Result<Selection, Failure> {
         cluster.map(|it| [&it.certificate_authority, &it.certificate_authority_data]),
     ]));
     Ok(Selection { current, server, login })
+}
+
+/// Returns all contexts of the user's kubeconfig.
+pub fn kube_contexts() -> Result<Vec<KubeContext>, Failure> {
+    Ok(context::contexts(&read_default_files()?))
+}
+
+/// Reads the user's kubeconfig files, those that exist.
+fn read_default_files() -> Result<Vec<KubeconfigFile>, Failure> {
+    let read = |path: PathBuf| KubeconfigFile::read(&path).map_err(Unreadable::into_short_failure);
+    default_paths().into_iter().map(read).filter_map(Result::transpose).collect()
+}
+
+/// Returns the context of a pod that meets the cluster it runs in; none elsewhere. It has to be allowed like any other.
+#[allow(clippy::disallowed_methods, reason = "kubelet writes the namespace into a file")]
+fn context_within() -> Option<KubeContext> {
+    let namespace = || std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace");
+    is_within().then(|| KubeContext {
+        name: WITHIN.to_owned(),
+        cluster: WITHIN.to_owned(),
+        namespace: namespace().unwrap_or_default().trim().to_owned(),
+        product_by_files: Product::Unknown,
+    })
 }
 
 /// The files that say it.

@@ -27,8 +27,8 @@ mod watch;
 pub use apply::{Applied, ApplyOptions, Kept, OtherDeployer, Preview, Remark, is_create_once};
 pub use conditions::ObjectState;
 pub use connect::{
-    Cluster, ConnectOptions, PluginOutput, Selection, WITHIN, connection_files, current_context,
-    kubeconfig_files, selection,
+    Cluster, ConnectOptions, PluginOutput, Selection, SessionKubeconfig, WITHIN, WrittenKubeconfig,
+    connection_files, current_context, kube_contexts, kubeconfig_files, selection,
 };
 pub use delete::DeleteOutcome;
 pub use difference::FieldChange;

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lilt_cluster::{ConnectOptions, PluginOutput};
+use lilt_cluster::{ConnectOptions, PluginOutput, SessionKubeconfig};
 use lilt_engine::{DriftHabit, Mode};
 use lilt_host::environment;
 use lilt_model::ClusterName;
-use lilt_tiltfile::FrozenKubeconfig;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -29,7 +28,7 @@ pub struct Settings {
     /// Folders where commands find programs after those of `PATH`.
     pub programs: Vec<PathBuf>,
     /// What commands have as `KUBECONFIG` once something is deployed, and which context is meant.
-    pub kubeconfig: FrozenKubeconfig,
+    pub kubeconfig: SessionKubeconfig,
     pub forwards: bool,
     /// How running containers are changed; none: every change is built and deployed.
     pub live_update: Option<Transport>,
@@ -64,8 +63,8 @@ impl Settings {
 
     /// What commands get on top of lilt's own environment.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
-        let pinned = self.kubeconfig.known();
-        let kubeconfig = pinned.map(|pinned| ("KUBECONFIG".to_owned(), pinned.path.display().to_string()));
+        let written = self.kubeconfig.written();
+        let kubeconfig = written.map(|file| ("KUBECONFIG".to_owned(), file.path.display().to_string()));
         self.environment.iter().cloned().chain(kubeconfig).collect()
     }
 

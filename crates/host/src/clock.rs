@@ -1,11 +1,16 @@
 //! The time of day.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use lilt_model::Timestamp;
 
 pub fn now() -> Timestamp {
     Timestamp::ZERO.plus(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+/// Returns a point of the monotonic clock, for code that has no tokio runtime.
+pub fn instant() -> Instant {
+    Instant::now()
 }
 
 #[cfg(test)]

@@ -121,6 +121,14 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Returns all variables, sorted by name. What is not UTF-8 is replaced.
+pub fn all() -> Vec<(String, String)> {
+    let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
+    let mut variables: Vec<_> = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+    variables.sort();
+    variables
+}
+
 /// The names of all that is set.
 pub fn names() -> Vec<String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()

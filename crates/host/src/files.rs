@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use lilt_model::Timestamp;
+use tempfile::TempPath;
 
 use crate::clock;
 
@@ -225,12 +226,40 @@ pub fn read(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
 
+/// Reads a file.
+pub fn try_read(path: &Path) -> io::Result<Vec<u8>> {
+    std::fs::read(path)
+}
+
+/// Returns how long ago a file was written; none if it does not exist or was written in the future.
+pub fn age(path: &Path) -> Option<Duration> {
+    std::fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()
+}
+
+/// Writes a temporary file, which is removed when the returned path is dropped.
+pub fn temporary(suffix: &str, content: &[u8]) -> io::Result<TempPath> {
+    let mut file = tempfile::Builder::new().prefix("lilt-").suffix(suffix).tempfile()?;
+    file.write_all(content)?;
+    Ok(file.into_temp_path())
+}
+
 /// Sees to it that there is no such file.
 pub fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Returns the entries of a folder, sorted by path, and whether each is a folder itself. Links are not followed.
+pub fn list_with_types(folder: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
+    let entry = |entry: io::Result<std::fs::DirEntry>| {
+        let entry = entry?;
+        Ok((entry.path(), entry.file_type()?.is_dir()))
+    };
+    let mut entries = std::fs::read_dir(folder)?.map(entry).collect::<io::Result<Vec<_>>>()?;
+    entries.sort();
+    Ok(entries)
 }
 
 /// What lies in a folder, in no order.

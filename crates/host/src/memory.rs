@@ -16,6 +16,14 @@ pub fn share_pools() {
     }
 }
 
+/// Returns how much memory this process takes, in bytes; none where that is not known.
+pub fn resident_size() -> Option<usize> {
+    // The second number counts the resident pages. Pages are never smaller than this.
+    const PAGE: usize = 4096;
+    let numbers = std::fs::read_to_string("/proc/self/statm").ok()?;
+    numbers.split(' ').nth(1)?.parse::<usize>().ok().map(|pages| pages * PAGE)
+}
+
 /// Gives back the pages of lilt's own code and constants. Most of them are needed once, at the start or when a Tiltfile is
 /// loaded; what is needed again is brought in by the system, from its cache of files.
 pub fn give_back_code() {

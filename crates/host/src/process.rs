@@ -3,6 +3,7 @@
 //! Commands are started without a terminal and without input, by a [`Guardian`], so that they end with lilt however
 //! that ends. What their output means is the caller's business.
 
+mod blocking;
 mod detached;
 mod foreground;
 mod guardian;
@@ -25,6 +26,7 @@ use tokio::net::unix::pipe::{Sender, pipe};
 use tokio::task::JoinHandle;
 
 use crate::error::Error;
+pub use blocking::{CapturedOutput, CommandStarter, DirectStarter, RunningCommand, run_blocking};
 pub use detached::detached;
 pub use foreground::{in_terminal, output_of};
 pub use guardian::duty::guard;

@@ -25,6 +25,28 @@ pub struct ClusterAddress {
     pub server: String,
 }
 
+/// A context of the user's kubeconfig.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KubeContext {
+    pub name: String,
+    /// The name of its cluster in kubeconfig; tells local clusters from others.
+    pub cluster: String,
+    /// The namespace of objects that name none; empty if kubeconfig names none.
+    pub namespace: String,
+    /// The product that created the cluster, inferred from the paths of its files.
+    pub product_by_files: Product,
+}
+
+impl KubeContext {
+    /// Returns the product that created the cluster: its name comes before its files.
+    pub fn product(&self) -> Product {
+        match Product::of_cluster(&self.cluster) {
+            Product::Unknown => self.product_by_files,
+            product => product,
+        }
+    }
+}
+
 /// What is known of a cluster once connected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterInfo {

@@ -2,9 +2,14 @@
 //! `cargo run --release -p lilt-tiltfile --example load -- path/to/Tiltfile [rounds]`
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it is a program")]
 
+#[path = "../tests/support/system.rs"]
+#[allow(dead_code, reason = "tests use more of it")]
+mod system;
+
 use std::time::Instant;
 
-use lilt_tiltfile::{LoadRequest, RealOutside, load};
+use lilt_tiltfile::{LoadRequest, load};
+use system::TestSystem;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -17,7 +22,7 @@ fn main() {
     let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
     for round in 1..=rounds {
         let start = Instant::now();
-        let loaded = load(&request, &RealOutside::default(), &|| false, &mut |line| println!("{line}"));
+        let loaded = load(&request, &TestSystem::default(), &|| false, &mut |line| println!("{line}"));
         let took = start.elapsed();
         match loaded.project {
             Ok(project) => {

@@ -11,6 +11,7 @@ mod naming;
 mod object;
 mod workloads;
 
+use lilt_model::cluster::KubeContext;
 use lilt_model::files::{FileSet, IgnoreRule};
 use lilt_model::image::ImageTarget;
 use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
@@ -21,7 +22,6 @@ use lilt_model::{ClusterName, Failure, ResourceName};
 use crate::declare::{Declarations, LocalDeclaration};
 use crate::failure::Place;
 use crate::kinds::Kinds;
-use crate::outside::KubeContext;
 use context::Contexts;
 use dependencies::Dependencies;
 use images::{Consumers, Images};

@@ -44,9 +44,7 @@ use lilt_model::{Failure, Unreachable};
 
 pub use extension::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
 pub use hashes::Hashes;
-pub use outside::{
-    Entry, FrozenKubeconfig, KubeContext, Output, Outside, Pinned, RealOutside, Running, Starter,
-};
+pub use outside::{Entry, Output, Outside};
 pub use progress::Progress;
 pub use result::{TiltfileResult, tiltfile_result};
 pub use said::Said;

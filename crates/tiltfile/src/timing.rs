@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use allocative::Allocative;
 use starlark::any::ProvidesStaticType;
@@ -91,7 +91,6 @@ impl<'v> StarlarkValue<'v> for Timed {
         self.name.clone()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "measures what really passes, without a runtime")]
     fn invoke(
         &self,
         _me: Value<'v>,
@@ -99,9 +98,10 @@ impl<'v> StarlarkValue<'v> for Timed {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let shown: Vec<String> = arguments.positions(eval.heap())?.map(|value| value.to_repr()).collect();
-        let begun = Instant::now();
+        let outside = session(eval).outside;
+        let begun = outside.now();
         let result = ValueLike::invoke(self.function.to_value(), arguments, eval);
-        let took = begun.elapsed();
+        let took = outside.now().saturating_duration_since(begun);
         let arguments = format!("({})", shown.join(", "));
         session(eval).note_call(BuiltinCall { name: self.name.clone(), arguments, took });
         result

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
-#[path = "machine/machine.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod machine;
+mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -15,15 +13,15 @@ use lilt_model::kubernetes::{CustomDeploy, KubernetesResource};
 use lilt_model::project::Project;
 use lilt_model::resource::Body;
 use lilt_testbed_env::{Bed, Namespace};
-use machine::Machine;
 use serde_json::Value;
+use support::Machine;
 
 /// A machine whose commands reach the namespace.
 fn machine(namespace: &Namespace) -> Machine {
     let mut machine = Machine::new();
     for (name, value) in namespace.variables() {
-        machine.variables.retain(|(known, _)| known != name);
-        machine.variables.push((name.to_owned(), value.to_owned()));
+        machine.system.command_variables.retain(|(known, _)| known != name);
+        machine.system.command_variables.push((name.to_owned(), value.to_owned()));
     }
     machine
 }
@@ -50,7 +48,10 @@ fn object<'p>(project: &'p Project, kind: &str, name: &str) -> &'p Value {
 fn run(machine: &Machine, command: &lilt_model::command::Command, more: &[(&str, &str)]) -> Output {
     let mut process = Command::new(&command.argv[0]);
     process.args(&command.argv[1..]).current_dir(&command.dir);
-    process.envs(machine.variables.clone()).envs(command.env.clone()).envs(more.iter().copied());
+    process
+        .envs(machine.system.command_variables.clone())
+        .envs(command.env.clone())
+        .envs(more.iter().copied());
     process.output().unwrap()
 }
 

@@ -2,20 +2,21 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
+mod support;
+
 use std::fmt::Write;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use lilt_model::Failure;
-use lilt_model::command::Command;
 use lilt_model::compose::{ComposeConfig, ComposeResource};
 use lilt_model::image::ImageBuild;
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_testbed_env::Bed;
-use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Loaded, Output, Outside, RealOutside, load};
+use lilt_tiltfile::{LoadRequest, Loaded, load};
 use serde_json::json;
+use support::TestSystem;
 use tempfile::TempDir;
 
 /// A project folder on a machine with the bed's programs.
@@ -60,7 +61,10 @@ impl Machine {
             ..LoadRequest::default()
         };
         let mut printed = String::new();
-        let loaded = load(&request, self, &|| false, &mut |line| writeln!(printed, "{line}").unwrap());
+        let mut system = TestSystem::with_context("dev", "kind-dev");
+        system.environment = Some(self.variables.clone());
+        system.command_variables = self.variables.clone();
+        let loaded = load(&request, &system, &|| false, &mut |line| writeln!(printed, "{line}").unwrap());
         (loaded, printed.replace(&self.path("").display().to_string(), "/project/"))
     }
 
@@ -75,53 +79,6 @@ impl Machine {
 
     fn watches(&self, loaded: &Loaded, name: &str) -> bool {
         loaded.files.roots.contains(&self.path(name))
-    }
-}
-
-impl Outside for Machine {
-    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        RealOutside::default().read_file(path)
-    }
-
-    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>> {
-        RealOutside::default().list_directory(path)
-    }
-
-    fn is_dir(&self, path: &Path) -> bool {
-        RealOutside::default().is_dir(path)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        RealOutside::default().exists(path)
-    }
-
-    fn temporary_file(&self, content: &[u8]) -> io::Result<tempfile::TempPath> {
-        RealOutside::default().temporary_file(content)
-    }
-
-    fn environment_variable(&self, name: &str) -> Option<String> {
-        self.environment().into_iter().find(|(found, _)| found == name).map(|(_, value)| value)
-    }
-
-    fn environment(&self) -> Vec<(String, String)> {
-        self.variables.clone()
-    }
-
-    fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
-        Ok(Some(KubeContext { name: "dev".into(), cluster: "kind-dev".into(), ..KubeContext::default() }))
-    }
-
-    fn run(
-        &self,
-        command: &Command,
-        environment: &[(String, String)],
-        stdin: Option<&[u8]>,
-        cancelled: &(dyn Fn() -> bool + Sync),
-        each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output> {
-        let mut command = command.clone();
-        command.env.extend(self.variables.clone());
-        RealOutside::default().run(&command, environment, stdin, cancelled, each_line)
     }
 }
 

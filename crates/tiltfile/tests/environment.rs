@@ -2,69 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
+mod support;
+
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use lilt_model::Failure;
-use lilt_model::command::Command;
-use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Loaded, Output, Outside, RealOutside, load};
-
-/// This machine with an environment of its own.
-struct Machine(Vec<(String, String)>);
-
-impl Outside for Machine {
-    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        RealOutside::default().read_file(path)
-    }
-
-    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>> {
-        RealOutside::default().list_directory(path)
-    }
-
-    fn is_dir(&self, path: &Path) -> bool {
-        RealOutside::default().is_dir(path)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        RealOutside::default().exists(path)
-    }
-
-    fn environment_variable(&self, name: &str) -> Option<String> {
-        self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value.clone())
-    }
-
-    fn environment(&self) -> Vec<(String, String)> {
-        self.0.clone()
-    }
-
-    fn arguments(&self) -> Vec<String> {
-        vec!["lilt".into(), "up".into()]
-    }
-
-    fn executable(&self) -> Option<PathBuf> {
-        Some("/bin/lilt".into())
-    }
-
-    fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
-        Ok(None)
-    }
-
-    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
-        RealOutside::default().real_path(path)
-    }
-
-    fn run(
-        &self,
-        command: &Command,
-        environment: &[(String, String)],
-        stdin: Option<&[u8]>,
-        cancelled: &(dyn Fn() -> bool + Sync),
-        each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output> {
-        RealOutside::default().run(command, environment, stdin, cancelled, each_line)
-    }
-}
+use lilt_tiltfile::{LoadRequest, Loaded, load};
+use support::TestSystem;
 
 struct Case {
     directory: tempfile::TempDir,
@@ -98,8 +42,12 @@ impl Case {
             ..LoadRequest::default()
         };
         let mut lines = Vec::new();
-        let machine = Machine(owned(&self.environment));
-        let loaded = load(&request, &machine, &|| false, &mut |line| lines.push(line.to_string()));
+        let system = TestSystem {
+            environment: Some(owned(&self.environment)),
+            called_as: Some((vec!["lilt".into(), "up".into()], "/bin/lilt".into())),
+            ..TestSystem::default()
+        };
+        let loaded = load(&request, &system, &|| false, &mut |line| lines.push(line.to_string()));
         (loaded, lines)
     }
 

@@ -5,11 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
-#[path = "shown/shown.rs"]
-mod shown;
-
-#[path = "machine/machine.rs"]
-mod machine;
+mod support;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -17,8 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use machine::Machine;
-use shown::yaml;
+use support::{Machine, yaml};
 
 mod bundled {
     use super::*;
@@ -190,7 +185,7 @@ mod loading {
         );
         let cached = "data/tilt-dev/tilt_modules/github.com/tilt-dev/tilt-extensions/greet/Tiltfile";
         assert!(machine.path(cached).exists());
-        machine.without_programs = true;
+        machine.system.has_no_programs = true;
         assert_eq!(machine.load_text(GREET).unwrap(), "hello 1\n");
     }
 
@@ -204,7 +199,7 @@ mod loading {
         machine.write("repository/greet/words.star", "word = 'good day'\n");
         commit(&machine, &folder, "second");
         assert_eq!(machine.load_text(&tiltfile).unwrap(), "hello 1\n");
-        machine.age = Some(Duration::from_secs(2 * 60 * 60));
+        machine.system.file_age = Some(Duration::from_secs(2 * 60 * 60));
         assert_eq!(last_line(&machine.load_text(&tiltfile).unwrap()), "good day 1");
     }
 
@@ -216,7 +211,7 @@ mod loading {
         let tiltfile = registered("", GREET);
         machine.load_text(&tiltfile).unwrap();
         fs::remove_dir_all(&folder).unwrap();
-        machine.age = Some(Duration::from_secs(2 * 60 * 60));
+        machine.system.file_age = Some(Duration::from_secs(2 * 60 * 60));
         let printed = machine.load_text(&tiltfile).unwrap();
         assert!(printed.contains("cannot fetch the extension repository"), "{printed}");
         assert!(printed.contains("which may be old"), "{printed}");
@@ -234,7 +229,7 @@ mod loading {
         machine.git(&folder, &["branch", "--quiet", "-D", "main"]);
         machine.write("repository/greet/words.star", "word = 'trunk'\n");
         commit(&machine, &folder, "second");
-        machine.age = Some(Duration::from_secs(2 * 60 * 60));
+        machine.system.file_age = Some(Duration::from_secs(2 * 60 * 60));
         assert_eq!(last_line(&machine.load_text(&tiltfile).unwrap()), "trunk 1");
     }
 
@@ -252,8 +247,8 @@ mod loading {
             assert_eq!(last_line(&printed), "hello 1", "{reference}");
         }
         assert_eq!(last_line(&machine.load_text(&registered("", GREET)).unwrap()), "newer 1");
-        machine.without_programs = true;
-        machine.age = Some(Duration::from_secs(1_000_000));
+        machine.system.has_no_programs = true;
+        machine.system.file_age = Some(Duration::from_secs(1_000_000));
         assert_eq!(machine.load_text(&registered(", ref='v1'", GREET)).unwrap(), "hello 1\n");
     }
 
@@ -360,7 +355,7 @@ exec git "$@"
         machine.git(&clone, &["reset", "--quiet", "--hard", "HEAD~1"]);
         assert_eq!(last_line(&machine.load_text(&text).unwrap()), "newer 1");
         machine.git(&clone, &["pack-refs", "--all"]);
-        machine.without_programs = true;
+        machine.system.has_no_programs = true;
         assert_eq!(machine.load_text(&text).unwrap(), "newer 1\n", "it is what was fetched");
     }
 
@@ -382,16 +377,16 @@ exec git "$@"
             machine.git(&place, &["config", "remote.origin.url", &ADDRESS.replace("https", "http")]);
             let text = registered(reference, GREET);
             // Twice: the first attempt corrects the address.
-            let variables = machine.variables.clone();
+            let variables = machine.system.command_variables.clone();
             machine.redirect(ADDRESS, &machine.path("nowhere"));
             for _ in 0..2 {
                 let failure = machine.load_text(&text).unwrap_err();
                 assert!(failure.message.contains("cannot fetch the extension repository"), "{failure}");
             }
-            machine.variables.clone_from(&variables);
+            machine.system.command_variables.clone_from(&variables);
             machine.redirect(ADDRESS, &folder);
             assert_eq!(last_line(&machine.load_text(&text).unwrap()), "hello 1", "{name}");
-            machine.variables = variables;
+            machine.system.command_variables = variables;
         }
     }
 
@@ -452,7 +447,7 @@ exec git "$@"
         assert!(failure.message.contains(ADDRESS), "{failure}");
         assert!(failure.detail.as_ref().unwrap().contains("its stderr:"), "{failure}");
         assert!(failure.hint.as_ref().unwrap().contains("v1alpha1.extension_repo("), "{failure}");
-        machine.without_programs = true;
+        machine.system.has_no_programs = true;
         let failure = machine.load_text(&registered("", GREET)).unwrap_err();
         assert!(failure.message.contains("git is needed"), "{failure}");
     }
@@ -460,7 +455,7 @@ exec git "$@"
     #[test]
     fn a_misspelt_name_finds_the_one_that_is_meant() {
         let mut machine = Machine::new();
-        machine.without_programs = true;
+        machine.system.has_no_programs = true;
         let failure = machine.load_text("load('ext://restart_proces', 'x')").unwrap_err();
         assert!(
             failure.hint.as_ref().unwrap().starts_with("did you mean ext://restart_process?"),
@@ -472,7 +467,7 @@ exec git "$@"
     fn a_folder_of_this_machine_is_used_where_it_is() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
-        machine.without_programs = true;
+        machine.system.has_no_programs = true;
         let text = format!(
             "v1alpha1.extension_repo(name='team', url='file://{}')\n\
              v1alpha1.extension(name='hi', repo_name='team', repo_path='greet')\nload('ext://hi', 'greet')\ngreet()\n",

@@ -3,73 +3,15 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use lilt_model::Failure;
-use lilt_model::command::Command;
-use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Output, Outside, RealOutside, Said, load};
-#[path = "shown/shown.rs"]
-mod shown;
-
-use shown::yaml;
-
-/// This machine, but for what differs between machines: variables and the Kubernetes context.
-struct Machine {
-    context: KubeContext,
-}
-
-impl Outside for Machine {
-    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        RealOutside::default().read_file(path)
-    }
-
-    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>> {
-        RealOutside::default().list_directory(path)
-    }
-
-    fn is_dir(&self, path: &Path) -> bool {
-        RealOutside::default().is_dir(path)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        RealOutside::default().exists(path)
-    }
-
-    fn environment_variable(&self, name: &str) -> Option<String> {
-        self.environment().into_iter().find(|(found, _)| found == name).map(|(_, value)| value)
-    }
-
-    fn environment(&self) -> Vec<(String, String)> {
-        vec![("GREETING".into(), "hello".into())]
-    }
-
-    fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
-        Ok(Some(self.context.clone()))
-    }
-
-    fn kube_contexts(&self) -> Result<Vec<KubeContext>, Failure> {
-        let context = |name: &str, cluster: &str| KubeContext {
-            name: name.into(),
-            cluster: cluster.into(),
-            ..KubeContext::default()
-        };
-        Ok(vec![self.context.clone(), context("edge", "kind-edge"), context("live", "gke_live")])
-    }
-
-    fn run(
-        &self,
-        command: &Command,
-        environment: &[(String, String)],
-        stdin: Option<&[u8]>,
-        cancelled: &(dyn Fn() -> bool + Sync),
-        each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output> {
-        RealOutside::default().run(command, environment, stdin, cancelled, each_line)
-    }
-}
+use lilt_model::cluster::KubeContext;
+use lilt_tiltfile::{LoadRequest, Said, load};
+use support::{TestSystem, yaml};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -79,8 +21,15 @@ fn outcome(case: &str) -> String {
     let directory = fixtures().join(case);
     let context = std::fs::read_to_string(directory.join("context")).unwrap_or("dev kind-dev".into());
     let (name, cluster) = context.trim().split_once(' ').unwrap();
-    let machine = Machine {
-        context: KubeContext { name: name.into(), cluster: cluster.into(), ..KubeContext::default() },
+    let context = |name: &str, cluster: &str| KubeContext {
+        name: name.into(),
+        cluster: cluster.into(),
+        ..KubeContext::default()
+    };
+    let system = TestSystem {
+        environment: Some(vec![("GREETING".into(), "hello".into())]),
+        contexts: vec![context(name, cluster), context("edge", "kind-edge"), context("live", "gke_live")],
+        ..TestSystem::default()
     };
     // One argument of the command line in each line.
     let args = std::fs::read_to_string(directory.join("args")).unwrap_or_default();
@@ -93,7 +42,7 @@ fn outcome(case: &str) -> String {
     };
     let mut text = String::new();
     // Warnings stand in the result, too.
-    let loaded = load(&request, &machine, &|| false, &mut |said| match said {
+    let loaded = load(&request, &system, &|| false, &mut |said| match said {
         Said::Line(line) => writeln!(text, "{line}").unwrap(),
         Said::Warning(_) | Said::Progress(_) => {}
     });

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
-#[path = "machine/machine.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod machine;
+mod support;
 
 use std::fs;
 
 use lilt_model::image::ImageBuild;
 use lilt_model::resource::Body;
-use machine::Machine;
+use support::Machine;
 
 #[test]
 fn it_is_taken_where_a_path_is() {

@@ -5,11 +5,14 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
+mod support;
+
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use lilt_tiltfile::{LoadRequest, RealOutside, load};
+use lilt_tiltfile::{LoadRequest, load};
+use support::TestSystem;
 
 struct Case<'t> {
     title: &'t str,
@@ -33,7 +36,7 @@ fn outcome(directory: &Path, code: &str) -> String {
     fs::write(&path, code).unwrap();
     let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
     let mut lines = Vec::new();
-    let loaded = load(&request, &RealOutside::default(), &|| false, &mut |line| lines.push(line.to_string()));
+    let loaded = load(&request, &TestSystem::default(), &|| false, &mut |line| lines.push(line.to_string()));
     if let Err(failure) = loaded.project {
         lines.push(format!("error: {}", failure.message));
     }

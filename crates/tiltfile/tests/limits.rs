@@ -3,18 +3,21 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
+mod support;
+
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lilt_model::{Class, Failure};
-use lilt_tiltfile::{LoadRequest, RealOutside, load};
+use lilt_tiltfile::{LoadRequest, load};
+use support::TestSystem;
 
 fn failure_of(text: &str, cancelled: &(dyn Fn() -> bool + Sync)) -> Failure {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("Tiltfile");
     fs::write(&path, text).unwrap();
     let request = LoadRequest { path, subcommand: "up".into(), ..LoadRequest::default() };
-    load(&request, &RealOutside::default(), cancelled, &mut |_| {}).project.unwrap_err()
+    load(&request, &TestSystem::default(), cancelled, &mut |_| {}).project.unwrap_err()
 }
 
 #[test]

@@ -2,13 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
+mod support;
+
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lilt_model::resource::Body;
-use lilt_tiltfile::{FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said, load};
+use lilt_tiltfile::{LoadRequest, Loaded, Said, load};
+use support::TestSystem;
 
 fn load_text(
     directory: &Path,
@@ -19,7 +22,7 @@ fn load_text(
     let path = directory.join("Tiltfile");
     fs::write(&path, text).unwrap();
     let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
-    load(&request, &RealOutside::default(), cancelled, print)
+    load(&request, &TestSystem::default(), cancelled, print)
 }
 
 fn load_in(directory: &Path, text: &str) -> Loaded {
@@ -161,7 +164,7 @@ fn env_files_are_those_of_the_yaml_where_compose_is_old() {
         environment: vec![("TILT_DOCKER_COMPOSE_CMD".to_owned(), Some(command))],
         ..LoadRequest::default()
     };
-    let loaded = load(&request, &RealOutside::default(), &|| false, &mut |_| {});
+    let loaded = load(&request, &TestSystem::default(), &|| false, &mut |_| {});
     let project = loaded.project.unwrap();
     let web = project.resources.iter().find(|resource| resource.name.as_str() == "web").unwrap();
     let Body::Compose(web) = &web.body else { panic!("{web:?}") };
@@ -250,7 +253,7 @@ fn a_missing_tiltfile_is_watched_for() {
         subcommand: "up".into(),
         ..LoadRequest::default()
     };
-    let loaded = load(&request, &RealOutside::default(), &|| false, &mut |_| {});
+    let loaded = load(&request, &TestSystem::default(), &|| false, &mut |_| {});
     assert!(loaded.project.unwrap_err().message.contains("no such file"));
     assert!(loaded.files.roots.contains(&path));
 }
@@ -263,7 +266,7 @@ fn directory_in_place_of_a_file_is_watched_without_its_content() {
         fs::create_dir(path(name)).unwrap();
     }
     let request = |name: &str| LoadRequest { path: path(name), ..LoadRequest::default() };
-    let loaded = load(&request("Tiltfile"), &RealOutside::default(), &|| false, &mut |_| {});
+    let loaded = load(&request("Tiltfile"), &TestSystem::default(), &|| false, &mut |_| {});
     let failure = loaded.project.unwrap_err();
     assert_eq!(failure.message, format!("{} is a directory, not a file", path("Tiltfile").display()));
     // Tilt does not name it among the files of the Tiltfile.
@@ -285,11 +288,11 @@ fn directory_in_place_of_a_file_is_watched_without_its_content() {
         ("", ".tiltignore"),
     ] {
         fs::write(path("other"), call).unwrap();
-        let loaded = load(&request("other"), &RealOutside::default(), &|| false, &mut |_| {});
+        let loaded = load(&request("other"), &TestSystem::default(), &|| false, &mut |_| {});
         assert!(loaded.files.entries.contains(&path(name)), "{call}: {:?}", loaded.files);
     }
     fs::write(path("other"), "watch_file('file')\nread_file('file')\n").unwrap();
-    let files = load(&request("other"), &RealOutside::default(), &|| false, &mut |_| {}).files;
+    let files = load(&request("other"), &TestSystem::default(), &|| false, &mut |_| {}).files;
     assert!(files.roots.contains(&path("file")) && !files.entries.contains(&path("file")), "{files:?}");
 }
 
@@ -297,8 +300,7 @@ fn directory_in_place_of_a_file_is_watched_without_its_content() {
 fn no_kubeconfig_is_read_without_objects() {
     let directory = tempfile::tempdir().unwrap();
     // The context would be refused if it were looked at.
-    let kubeconfig = FrozenKubeconfig::in_folder(directory.path().into(), Some("production".into()), None);
-    let outside = RealOutside { kubeconfig, ..RealOutside::default() };
+    let outside = TestSystem::with_context("production", "production");
     let path = directory.path().join("Tiltfile");
     fs::write(&path, "local_resource('a', 'true')\n").unwrap();
     let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };

@@ -2,66 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
+mod support;
+
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use lilt_model::Failure;
-use lilt_model::command::Command;
-use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Output, Outside, Progress, RealOutside, Said, load};
-
-/// This machine, where time passes quickly.
-struct Machine {
-    start: Instant,
-    seconds: AtomicU64,
-}
-
-impl Outside for Machine {
-    fn now(&self) -> Instant {
-        self.start + Duration::from_secs(self.seconds.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        RealOutside::default().read_file(path)
-    }
-
-    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>> {
-        RealOutside::default().list_directory(path)
-    }
-
-    fn is_dir(&self, path: &Path) -> bool {
-        RealOutside::default().is_dir(path)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        RealOutside::default().exists(path)
-    }
-
-    fn environment_variable(&self, name: &str) -> Option<String> {
-        RealOutside::default().environment_variable(name)
-    }
-
-    fn environment(&self) -> Vec<(String, String)> {
-        RealOutside::default().environment()
-    }
-
-    fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
-        Ok(None)
-    }
-
-    fn run(
-        &self,
-        command: &Command,
-        environment: &[(String, String)],
-        stdin: Option<&[u8]>,
-        cancelled: &(dyn Fn() -> bool + Sync),
-        each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output> {
-        RealOutside::default().run(command, environment, stdin, cancelled, each_line)
-    }
-}
+use lilt_tiltfile::{LoadRequest, Progress, Said, load};
+use support::TestSystem;
 
 /// Loads until it reports what is awaited, and gives that report. Gives up after very many looks.
 fn report_of(directory: &Path, text: &str, is_awaited: impl Fn(&Progress) -> bool) -> Progress {
@@ -70,9 +19,10 @@ fn report_of(directory: &Path, text: &str, is_awaited: impl Fn(&Progress) -> boo
     let request = LoadRequest { path, ..LoadRequest::default() };
     let (found, looks) = (AtomicBool::new(false), AtomicUsize::new(0));
     let cancelled = || found.load(Ordering::Relaxed) || looks.fetch_add(1, Ordering::Relaxed) > 100_000_000;
-    let machine = Machine { start: Instant::now(), seconds: AtomicU64::new(0) };
+    let system =
+        TestSystem { test_clock: Some((Instant::now(), AtomicU64::new(0))), ..TestSystem::default() };
     let mut reports: Vec<Progress> = Vec::new();
-    let loaded = load(&request, &machine, &cancelled, &mut |said| {
+    let loaded = load(&request, &system, &cancelled, &mut |said| {
         if let Said::Progress(progress) = said {
             if is_awaited(progress) {
                 found.store(true, Ordering::Relaxed);

@@ -2,23 +2,21 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
-#[path = "machine/machine.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod machine;
+mod support;
 
 use std::path::{Path, PathBuf};
 
 use lilt_model::Timestamp;
 use lilt_tiltfile::{LoadRequest, Loaded, load, tiltfile_result};
-use machine::Machine;
 use serde_json::{Value, json};
+use support::Machine;
 
 const STARTED: &str = "2026-11-15T19:51:53Z";
 
 fn evaluate(tiltfile: PathBuf) -> Loaded {
     let request =
         LoadRequest { path: tiltfile, subcommand: "alpha tiltfile-result".into(), ..LoadRequest::default() };
-    load(&request, &Machine::new(), &|| false, &mut |_| {})
+    load(&request, &Machine::new().system, &|| false, &mut |_| {})
 }
 
 /// With the project's folder told as `/project`.

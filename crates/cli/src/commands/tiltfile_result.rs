@@ -2,16 +2,15 @@
 
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_daemon::Guarded;
+use lilt_daemon::HostSystem;
 use lilt_host::clock;
 use lilt_host::process::Guardian;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::terminal;
 use lilt_model::{Failure, duration};
-use lilt_tiltfile::{BuiltinCall, LoadRequest, Loaded, RealOutside, Said};
+use lilt_tiltfile::{BuiltinCall, LoadRequest, Loaded, Said};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{Project, TiltfileResult};
@@ -72,7 +71,7 @@ fn prepare(
     project: Project,
     with_timings: bool,
     folder: &SessionDir,
-) -> anyhow::Result<(LoadRequest, RealOutside)> {
+) -> anyhow::Result<(LoadRequest, HostSystem)> {
     // Commands that speak to a session speak to the one that runs, if any.
     let (host, port) = session::elsewhere();
     let kubeconfig = session::kubeconfig(&project, folder);
@@ -85,11 +84,7 @@ fn prepare(
         with_timings,
         ..LoadRequest::default()
     };
-    let outside = RealOutside {
-        starter: Some(Arc::new(Guarded::new(&Guardian::of_this_program()?))),
-        kubeconfig,
-        namespace: project.namespace,
-    };
+    let outside = HostSystem::new(Guardian::of_this_program()?, kubeconfig);
     Ok((request, outside))
 }
 
@@ -115,7 +110,7 @@ fn on_one_line(arguments: &str) -> String {
 /// Also the lines that were not shown.
 fn evaluate(
     request: &LoadRequest,
-    outside: &RealOutside,
+    outside: &HostSystem,
     cancel: &CancellationToken,
     verbose: bool,
 ) -> (Loaded, Vec<String>) {

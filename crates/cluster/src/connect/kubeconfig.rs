@@ -11,12 +11,70 @@ use kube::config::{Kubeconfig, NamedContext};
 use lilt_model::Failure;
 use serde_json::{Map, Value};
 
+/// The documents of one kubeconfig file.
+#[derive(Debug)]
+pub(super) struct KubeconfigFile {
+    pub(super) path: PathBuf,
+    pub(super) documents: Vec<Value>,
+}
+
+impl KubeconfigFile {
+    /// Reads a file; none if it does not exist.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, Unreadable> {
+        let unreadable = |cause: String, error| Unreadable { path: path.to_owned(), cause, error };
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(error.to_string(), Some(error))),
+        };
+        let documents = lilt_model::kubeconfig::documents(&bytes).map_err(|cause| unreadable(cause, None))?;
+        Ok(Some(Self { path: path.to_owned(), documents }))
+    }
+
+    /// Returns the folder that relative paths of the file start from.
+    pub(super) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+}
+
+/// A kubeconfig file that exists and cannot be used.
+#[derive(Debug)]
+pub(super) struct Unreadable {
+    path: PathBuf,
+    cause: String,
+    error: Option<io::Error>,
+}
+
+impl Unreadable {
+    /// Returns the failure of a connection.
+    fn into_failure(self) -> Failure {
+        let failure = Failure::environment(format!("cannot read the kubeconfig {}", self.path.display()))
+            .detail(&self.cause)
+            .hint("set KUBECONFIG to a valid file, or fix this one");
+        self.caused(failure)
+    }
+
+    /// Returns the failure of a Tiltfile's load, which has a detail and a hint of its own.
+    pub(super) fn into_short_failure(self) -> Failure {
+        let Self { path, cause, .. } = &self;
+        let failure = Failure::environment(format!("cannot read the kubeconfig {}: {cause}", path.display()));
+        self.caused(failure)
+    }
+
+    fn caused(&self, failure: Failure) -> Failure {
+        match &self.error {
+            Some(error) => failure.caused_by(error),
+            None => failure,
+        }
+    }
+}
+
 /// Several kubeconfig files in one.
+#[derive(Default)]
 pub(super) struct Merged {
     pub(super) kubeconfig: Kubeconfig,
-    /// Which file has a context.
-    pub(super) contexts: BTreeMap<String, PathBuf>,
-    /// Which file has a user.
+    pub(super) files: Vec<KubeconfigFile>,
+    /// The file that has a user.
     pub(super) users: BTreeMap<String, PathBuf>,
 }
 
@@ -37,41 +95,26 @@ impl Merged {
 pub(super) fn read(paths: &[PathBuf]) -> Result<Option<Merged>, Failure> {
     let mut merged: Option<Merged> = None;
     for path in paths {
-        let unreadable = |cause: String| {
-            Failure::environment(format!("cannot read the kubeconfig {}", path.display()))
-                .detail(cause)
-                .hint("set KUBECONFIG to a valid file, or fix this one")
-        };
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(unreadable(error.to_string()).caused_by(&error)),
-        };
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let config = parse(&bytes, folder).map_err(unreadable)?;
-        let merged = merged.get_or_insert_with(|| Merged {
-            kubeconfig: Kubeconfig::default(),
-            contexts: BTreeMap::new(),
-            users: BTreeMap::new(),
-        });
-        for context in &config.contexts {
-            merged.contexts.entry(context.name.clone()).or_insert_with(|| path.clone());
-        }
+        let Some(file) = KubeconfigFile::read(path).map_err(Unreadable::into_failure)? else { continue };
+        let unreadable = |cause| Unreadable { path: path.clone(), cause, error: None }.into_failure();
+        let config = typed(&file).map_err(unreadable)?;
+        let merged = merged.get_or_insert_default();
         for user in &config.auth_infos {
             merged.users.entry(user.name.clone()).or_insert_with(|| path.clone());
         }
         let earlier = std::mem::take(&mut merged.kubeconfig);
         merged.kubeconfig =
             earlier.merge(config).map_err(|error| unreadable(crate::error::causes(&error)))?;
+        merged.files.push(file);
     }
     Ok(merged)
 }
 
-fn parse(bytes: &[u8], folder: &Path) -> Result<Kubeconfig, String> {
-    let documents = lilt_model::kubeconfig::documents(bytes)?;
+fn typed(file: &KubeconfigFile) -> Result<Kubeconfig, String> {
     let mut all = Kubeconfig::default();
-    for mut document in documents {
-        complete(&mut document, folder);
+    for document in &file.documents {
+        let mut document = document.clone();
+        complete(&mut document, file.folder());
         let config: Kubeconfig = serde_json::from_value(document).map_err(|error| error.to_string())?;
         all = all.merge(config).map_err(|error| crate::error::causes(&error))?;
     }
@@ -145,6 +188,11 @@ mod tests {
         let path = directory.join(name);
         std::fs::write(&path, text).unwrap();
         path
+    }
+
+    fn parse(bytes: &[u8], folder: &Path) -> Result<Kubeconfig, String> {
+        let documents = lilt_model::kubeconfig::documents(bytes)?;
+        typed(&KubeconfigFile { path: folder.join("config"), documents })
     }
 
     #[test]

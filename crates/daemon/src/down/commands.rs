@@ -35,7 +35,7 @@ fn launch(settings: &Settings, cluster: &ClusterName, command: &Command) -> Resu
     let mut env = settings.variables();
     env.append(&mut launch.env);
     if !cluster.is_session()
-        && let Some(path) = settings.kubeconfig.of(cluster.as_str())?
+        && let Some(path) = settings.kubeconfig.write_for(cluster.as_str())?
     {
         env.push(("KUBECONFIG".to_owned(), path.display().to_string()));
     }

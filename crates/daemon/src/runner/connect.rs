@@ -201,9 +201,9 @@ async fn examine(
     name: &ClusterName,
 ) -> Result<Reached, Failure> {
     let mut info = cluster.probe().await?;
-    let kubeconfig = if name.is_session() { None } else { settings.kubeconfig.of(name.as_str())? };
-    let pinned = settings.kubeconfig.known().filter(|_| name.is_session());
-    info.config_path = kubeconfig.clone().or_else(|| pinned.map(|pinned| pinned.path.clone()));
+    let kubeconfig = if name.is_session() { None } else { settings.kubeconfig.write_for(name.as_str())? };
+    let written = settings.kubeconfig.written().filter(|_| name.is_session());
+    info.config_path = kubeconfig.clone().or_else(|| written.map(|written| written.path.clone()));
     info.node_commands = settings.habits.node_commands_of(name, &info.context);
     let place::Found { engine, mut warnings } = place::complete(guardian, docker, &mut info).await?;
     warnings.extend(remote::warning(&cluster).await);

@@ -8,10 +8,11 @@ use lilt_engine::{Event, ProvidedRepository, RepositorySource};
 use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, ResourceName, SpanId};
 use lilt_store::Span;
-use lilt_tiltfile::{ExtensionSource, LoadRequest, RealOutside, Said};
+use lilt_tiltfile::{ExtensionSource, LoadRequest, Said};
 
-use super::load::{RaiseOnDrop, outside};
+use super::load::RaiseOnDrop;
 use crate::context::Context;
+use crate::host_system::HostSystem;
 
 const FIRST_DELAY: Duration = Duration::from_secs(5);
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
@@ -82,7 +83,7 @@ async fn work<T: Send + 'static>(
     mut span: Span,
     job: impl FnOnce(
         &LoadRequest,
-        &RealOutside,
+        &HostSystem,
         &(dyn Fn() -> bool + Sync),
         &mut dyn FnMut(Said<'_>),
     ) -> Result<T, Failure>
@@ -101,7 +102,7 @@ async fn work<T: Send + 'static>(
             programs: settings.programs.clone(),
             ..LoadRequest::default()
         };
-        let outside = outside(&settings, &guardian);
+        let outside = HostSystem::new(guardian, settings.kubeconfig.clone());
         job(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut |said| match said {
             Said::Line(line) => span.info(line),
             Said::Progress(progress) => span.info(&progress.to_string()),

@@ -50,8 +50,8 @@ fn has_other_login(before: &Selection, now: &Selection) -> bool {
 async fn take_login(context: &Context, name: &ClusterName, cluster: &Cluster) {
     let pinned = cluster.context();
     let taken = cluster.renew(ConnectOptions::default()).await.and_then(|()| match name.is_session() {
-        true => context.settings.kubeconfig.renew(),
-        false => context.settings.kubeconfig.of(name.as_str()).map(|_| ()),
+        true => context.settings.kubeconfig.rewrite(),
+        false => context.settings.kubeconfig.write_for(name.as_str()).map(|_| ()),
     });
     match taken {
         Ok(()) => span(context)

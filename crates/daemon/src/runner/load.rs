@@ -15,14 +15,14 @@ use lilt_model::resource::{Body, Resource};
 use lilt_model::secret::Secret;
 use lilt_model::{Failure, ResourceName, Unreachable};
 use lilt_store::Span;
-use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said};
+use lilt_tiltfile::{LoadRequest, Loaded, Said};
 use tokio::sync::watch;
 
 use super::deploy::given;
 use super::report;
 use crate::context::Context;
+use crate::host_system::HostSystem;
 use crate::settings::Settings;
-use crate::starter::Guarded;
 
 /// Between the first two attempts, and between two looks whether there are descriptors again.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(500);
@@ -163,13 +163,13 @@ pub(crate) fn evaluate(
         programs: settings.programs.clone(),
         ..LoadRequest::default()
     };
-    let outside = outside(settings, guardian);
+    let outside = HostSystem::new(guardian.clone(), settings.kubeconfig.clone());
     let mut loaded =
         lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut *print);
     if let Ok(project) = &mut loaded.project {
         // What the Tiltfile set is not what its commands see, as under Tilt: all meet the session's cluster.
         pin_context(settings, project, print);
-        let is_frozen = |name: &str| settings.kubeconfig.known().is_some() && name == "KUBECONFIG";
+        let is_frozen = |name: &str| settings.kubeconfig.written().is_some() && name == "KUBECONFIG";
         let set: Vec<_> = loaded.environment.iter().filter(|(name, _)| !is_frozen(name)).cloned().collect();
         hand_down(&set, project);
         if settings.live_update.is_none() {
@@ -188,21 +188,12 @@ fn pin_context(settings: &Settings, project: &mut Project, print: &mut dyn FnMut
     if !project.resources.iter().any(deploys) {
         return;
     }
-    if let Err(failure) = settings.kubeconfig.get() {
+    if let Err(failure) = settings.kubeconfig.ensure_written() {
         let warning = format!("commands find their own kubeconfig: {failure}");
         if !project.warnings.contains(&warning) {
             print(Said::Warning(&warning));
             project.warnings.push(warning);
         }
-    }
-}
-
-/// This machine, as Tiltfiles see it.
-pub(super) fn outside(settings: &Settings, guardian: &Guardian) -> RealOutside {
-    RealOutside {
-        starter: Some(Arc::new(Guarded::new(guardian))),
-        namespace: settings.namespace.clone(),
-        kubeconfig: settings.kubeconfig.clone(),
     }
 }
 

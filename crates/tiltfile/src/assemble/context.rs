@@ -1,5 +1,6 @@
 //! Guards against deploying to the wrong cluster.
 
+use lilt_model::cluster::KubeContext;
 use lilt_model::nearest::nearest;
 use lilt_model::{ClusterName, Failure};
 
@@ -7,7 +8,6 @@ use super::Problems;
 use super::workloads::Workload;
 use crate::declare::Declarations;
 use crate::failure::Place;
-use crate::outside::KubeContext;
 
 /// Where something is deployed first.
 pub(super) fn first_place(declared: &Declarations) -> Option<Place> {

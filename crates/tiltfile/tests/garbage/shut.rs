@@ -1,12 +1,14 @@
 //! A load with everything outside shut off. Used by the tests and by the targets of fuzz/.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
+use lilt_model::cluster::KubeContext;
 use lilt_model::command::Command;
 use lilt_model::{Class, Failure};
-use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Output, Outside, load};
+use lilt_tiltfile::{Entry, LoadRequest, Output, Outside, load};
 
 /// How often a load may look whether it was cancelled before it is.
 const LOOKS: usize = 100;
@@ -47,8 +49,12 @@ impl Outside for Shut {
         false
     }
 
-    fn environment_variable(&self, _name: &str) -> Option<String> {
+    fn start_directory(&self) -> Option<PathBuf> {
         None
+    }
+
+    fn now(&self) -> Instant {
+        Instant::now()
     }
 
     fn environment(&self) -> Vec<(String, String)> {

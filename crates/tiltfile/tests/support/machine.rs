@@ -2,24 +2,18 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use lilt_model::Failure;
-use lilt_model::command::Command;
-use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Loaded, Output, Outside, RealOutside, load};
+use lilt_tiltfile::{LoadRequest, Loaded, load};
 use tempfile::TempDir;
+
+use super::TestSystem;
 
 /// This machine with a folder of its own for what Tilt keeps, its own variables and its own programs.
 pub(crate) struct Machine {
     pub(crate) folder: TempDir,
-    /// What every command gets besides.
-    pub(crate) variables: Vec<(String, String)>,
-    /// No git, no kubectl, nothing.
-    pub(crate) without_programs: bool,
-    /// In place of how old a file is.
-    pub(crate) age: Option<Duration>,
+    pub(crate) system: TestSystem,
 }
 
 impl Machine {
@@ -40,7 +34,12 @@ impl Machine {
             ("GIT_CONFIG_VALUE_1", "test@example.test"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        Self { folder, variables, without_programs: false, age: None }
+        let data = folder.path().join("data").display().to_string();
+        let environment = vec![("GREETING".into(), "hello".into()), ("XDG_DATA_HOME".into(), data)];
+        let mut system = TestSystem::with_context("dev", "kind-dev");
+        system.environment = Some(environment);
+        system.command_variables = variables;
+        Self { folder, system }
     }
 
     pub(crate) fn path(&self, below: &str) -> PathBuf {
@@ -63,7 +62,12 @@ impl Machine {
 
     pub(crate) fn git(&self, folder: &Path, words: &[&str]) {
         let mut command = std::process::Command::new("git");
-        let output = command.args(words).current_dir(folder).envs(self.variables.clone()).output().unwrap();
+        let output = command
+            .args(words)
+            .current_dir(folder)
+            .envs(self.system.command_variables.clone())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
@@ -73,12 +77,19 @@ impl Machine {
             variables.retain(|(known, _)| known != name);
             variables.push((name.to_owned(), value));
         };
-        let number: usize =
-            self.variables.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT").unwrap().1.parse().unwrap();
+        let number: usize = self
+            .system
+            .command_variables
+            .iter()
+            .find(|(name, _)| name == "GIT_CONFIG_COUNT")
+            .unwrap()
+            .1
+            .parse()
+            .unwrap();
         let key = format!("url.file://{}.insteadOf", folder.display());
-        set(&mut self.variables, &format!("GIT_CONFIG_KEY_{number}"), key);
-        set(&mut self.variables, &format!("GIT_CONFIG_VALUE_{number}"), address.to_owned());
-        set(&mut self.variables, "GIT_CONFIG_COUNT", (number + 1).to_string());
+        set(&mut self.system.command_variables, &format!("GIT_CONFIG_KEY_{number}"), key);
+        set(&mut self.system.command_variables, &format!("GIT_CONFIG_VALUE_{number}"), address.to_owned());
+        set(&mut self.system.command_variables, "GIT_CONFIG_COUNT", (number + 1).to_string());
     }
 
     pub(crate) fn load(&self, tiltfile: &Path, subcommand: &str) -> (Loaded, String) {
@@ -89,7 +100,8 @@ impl Machine {
             ..LoadRequest::default()
         };
         let mut printed = String::new();
-        let loaded = load(&request, self, &|| false, &mut |line| writeln!(printed, "{line}").unwrap());
+        let loaded =
+            load(&request, &self.system, &|| false, &mut |line| writeln!(printed, "{line}").unwrap());
         (loaded, printed)
     }
 
@@ -98,60 +110,5 @@ impl Machine {
         let tiltfile = self.write("project/Tiltfile", text);
         let (loaded, printed) = self.load(&tiltfile, "up");
         loaded.project.map(|_| printed)
-    }
-}
-
-impl Outside for Machine {
-    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        RealOutside::default().read_file(path)
-    }
-
-    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>> {
-        RealOutside::default().list_directory(path)
-    }
-
-    fn is_dir(&self, path: &Path) -> bool {
-        RealOutside::default().is_dir(path)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        RealOutside::default().exists(path)
-    }
-
-    fn age(&self, path: &Path) -> Option<Duration> {
-        RealOutside::default().age(path).map(|age| self.age.unwrap_or(age))
-    }
-
-    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        RealOutside::default().write_file(path, content)
-    }
-
-    fn environment_variable(&self, name: &str) -> Option<String> {
-        self.environment().into_iter().find(|(found, _)| found == name).map(|(_, value)| value)
-    }
-
-    fn environment(&self) -> Vec<(String, String)> {
-        let data = self.path("data").display().to_string();
-        vec![("GREETING".into(), "hello".into()), ("XDG_DATA_HOME".into(), data)]
-    }
-
-    fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
-        Ok(Some(KubeContext { name: "dev".into(), cluster: "kind-dev".into(), ..KubeContext::default() }))
-    }
-
-    fn run(
-        &self,
-        command: &Command,
-        environment: &[(String, String)],
-        stdin: Option<&[u8]>,
-        cancelled: &(dyn Fn() -> bool + Sync),
-        each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output> {
-        if self.without_programs {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        let mut command = command.clone();
-        command.env.extend(self.variables.clone());
-        RealOutside::default().run(&command, environment, stdin, cancelled, each_line)
     }
 }
