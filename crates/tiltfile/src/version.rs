@@ -1,4 +1,7 @@
-//! Version constraints: `>=0.22.1 <1.0.0 || 2.x`.
+//! Version constraints of `version_settings`: `>=0.22.1 <1.0.0 || 2.x`.
+//!
+//! Not those of the crate `semver`: its requirements have no `||` and no `!`, separate comparisons by commas, take
+//! `1.2.3` for `^1.2.3`, and no wildcard after `<` or `!`. What Tilt takes follows the ranges of another library.
 
 type Version = [u64; 3];
 
