@@ -10,15 +10,13 @@ use lilt_model::command::Command;
 use lilt_model::kubernetes::Forward;
 use lilt_model::resource::{Link, TriggerMode};
 use starlark::values::dict::DictRef;
-use starlark::values::list::ListRef;
-use starlark::values::tuple::TupleRef;
 use starlark::values::{Value, ValueLike};
 
 use crate::failure::raise;
 use crate::forward;
 use crate::session::Session;
-use crate::values::text::excerpt;
-use crate::values::{Blob, Environ, ForwardValue, GitRepo, LinkValue, TriggerModeValue};
+pub(crate) use crate::values::unpack::{as_text, sequence, wrong};
+use crate::values::{Environ, ForwardValue, GitRepo, LinkValue, TriggerModeValue};
 
 /// One argument of a call, with its names for messages.
 #[derive(Clone, Copy)]
@@ -220,13 +218,6 @@ impl<'v> Argument<'v> {
     }
 }
 
-/// For a value of another type than the builtin takes.
-pub(crate) fn wrong(function: &str, name: &str, wanted: &str, found: Value<'_>) -> starlark::Error {
-    let shown = excerpt(found);
-    let found = type_name(found);
-    raise(Failure::user(format!("{function}: {name} must be {wanted}, not {found}: {shown}")))
-}
-
 /// A command out of the arguments that describe it. `batch` counts on Windows only.
 pub(crate) fn command<'v>(
     session: &Session<'_>,
@@ -292,27 +283,6 @@ fn check_label(label: &str) -> Result<(), &'static str> {
 fn as_path(value: Value<'_>, session: &Session<'_>) -> Option<PathBuf> {
     let repo = value.downcast_ref::<GitRepo>().map(|repo| repo.folder.clone());
     repo.or_else(|| Some(session.absolute(as_text(value)?)))
-}
-
-/// A string or a blob.
-pub(crate) fn as_text(value: Value<'_>) -> Option<String> {
-    value
-        .unpack_str()
-        .map(str::to_owned)
-        .or_else(|| value.downcast_ref::<Blob>().map(|blob| blob.text.clone()))
-}
-
-pub(crate) fn sequence<'v>(value: Value<'v>) -> Option<Vec<Value<'v>>> {
-    let list = ListRef::from_value(value).map(|list| list.content().to_vec());
-    list.or_else(|| TupleRef::from_value(value).map(|tuple| tuple.content().to_vec()))
-}
-
-fn type_name(value: Value<'_>) -> String {
-    match value.get_type() {
-        "string" => "a string".into(),
-        "int" => "an int".into(),
-        other => format!("a {other}"),
-    }
 }
 
 #[cfg(test)]

@@ -34,17 +34,13 @@ mod system;
 mod tool;
 mod v1alpha1;
 
-pub(crate) use probes::ActionValue;
-
-use std::sync::LazyLock;
-
 use starlark::collections::SmallMap;
-use starlark::docs::{DocItem, DocMember};
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension, Module};
 use starlark::values::list::AllocList;
 use starlark::values::{AllocFrozenValue, FrozenValue, Value, ValueLike};
 
 use crate::extension;
+use crate::registry::{self, Registry};
 use crate::session::Session;
 use crate::source::{FOREVER, Source};
 use crate::timing::Timed;
@@ -53,12 +49,6 @@ use lilt_model::resource::TriggerMode;
 
 /// The modules that are names of every file.
 const MODULES: [&str; 5] = ["os", "config", "sys", "shlex", "v1alpha1"];
-
-struct Registry {
-    globals: Globals,
-    /// Functions by the module they are members of.
-    modules: Vec<(&'static str, Globals)>,
-}
 
 /// Adds the functions of a file.
 type Functions = fn(&mut GlobalsBuilder);
@@ -85,7 +75,7 @@ pub(crate) const TOPICS: [(&str, &[Functions]); 9] = [
     ("settings", &[settings::functions]),
 ];
 
-static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+fn build() -> Registry {
     let mut builder = GlobalsBuilder::extended_by(&[LibraryExtension::SetType]);
     for (_, files) in TOPICS {
         files.iter().for_each(|functions| functions(&mut builder));
@@ -103,38 +93,27 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     ];
     let modules = modules.into_iter().map(|(name, functions)| (name, functions.build())).collect();
     Registry { globals: builder.build(), modules }
-});
+}
+
+fn registry() -> &'static Registry {
+    registry::get_or_build(build)
+}
 
 pub(crate) fn are_ready() -> bool {
-    LazyLock::get(&REGISTRY).is_some()
+    registry::get().is_some()
 }
 
 pub(crate) fn make_ready() {
-    LazyLock::force(&REGISTRY);
+    registry();
 }
 
 pub(crate) fn globals() -> &'static Globals {
-    &REGISTRY.globals
+    &registry().globals
 }
 
 /// The functions of a module.
 pub(crate) fn module_members(module: &str) -> Option<&'static Globals> {
-    REGISTRY.modules.iter().find(|(name, _)| *name == module).map(|(_, members)| members)
-}
-
-/// Everything that can be named, for "did you mean".
-pub(crate) fn global_names() -> Vec<String> {
-    let modules = REGISTRY.modules.iter().map(|(name, _)| (*name).to_owned());
-    let names = globals().names().map(|name| name.as_str().to_owned());
-    names.filter(|name| !crate::source::is_internal(name)).chain(modules).collect()
-}
-
-/// The name of a builtin with that of its module.
-pub(crate) fn full_name(value: Value<'_>) -> Option<String> {
-    REGISTRY.modules.iter().find_map(|(module, members)| {
-        let (member, _) = members.iter().find(|(_, member)| member.to_value().ptr_eq(value))?;
-        Some(format!("{module}.{member}"))
-    })
+    registry().modules.iter().find(|(name, _)| *name == module).map(|(_, members)| members)
 }
 
 /// What a file bound itself. Builtins that were made variables of it are none of its own, unless it bound their names
@@ -158,21 +137,6 @@ pub(crate) fn bound_names(module: &Module<'_>) -> Vec<String> {
     };
     let names = module.names_and_visibilities().map(|(name, _)| name.as_str().to_owned());
     names.filter(own).collect()
-}
-
-/// The parameters of a builtin, in order. Members of modules are found with the module's name and without.
-pub(crate) fn parameters(function: &str) -> Option<Vec<String>> {
-    let (module, member) =
-        function.rsplit_once('.').map_or((None, function), |(module, member)| (Some(module), member));
-    let modules = REGISTRY.modules.iter().filter(|(name, _)| module.is_none_or(|module| *name == module));
-    let places =
-        Some(globals()).filter(|_| module.is_none()).into_iter().chain(modules.map(|(_, members)| members));
-    places.into_iter().find_map(|place| match place.documentation().members.get(member)? {
-        DocItem::Member(DocMember::Function(function)) => {
-            Some(function.params.regular_params().map(|parameter| parameter.name.clone()).collect())
-        }
-        _ => None,
-    })
 }
 
 /// Makes the builtins variables of the file, so that it may bind their names anew. Only those that occur in it:
@@ -217,7 +181,7 @@ fn namespace(module: &Module<'_>, session: &Session<'_>, name: &'static str) -> 
     let heap = module.frozen_heap();
     let mut members = SmallMap::new();
     let functions =
-        REGISTRY.modules.iter().find(|(module, _)| *module == name).map(|(_, functions)| functions);
+        registry().modules.iter().find(|(module, _)| *module == name).map(|(_, functions)| functions);
     if let Some(functions) = functions {
         heap.add_reference(functions.heap());
         for (member, value) in functions.iter() {

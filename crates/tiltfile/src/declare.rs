@@ -15,7 +15,6 @@ use lilt_model::resource::{Link, TriggerMode};
 use serde_json::Value;
 
 use crate::configuration::ConfigDeclarations;
-use crate::extension::LoadedExtension;
 use crate::failure::Place;
 use crate::kinds::Kinds;
 use lilt_model::Location;
@@ -196,4 +195,13 @@ pub(crate) struct LocalDeclaration {
     pub(crate) readiness_probe: Option<Probe>,
     pub(crate) links: Vec<Link>,
     pub(crate) labels: Vec<String>,
+}
+
+/// An extension, and where it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LoadedExtension {
+    pub(crate) name: String,
+    pub(crate) repository: String,
+    /// Below the repository's folder of extensions.
+    pub(crate) path: String,
 }

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::LoadRequest;
+use crate::request::LoadRequest;
 
 #[derive(Default)]
 struct Environment {

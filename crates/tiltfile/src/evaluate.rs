@@ -1,5 +1,7 @@
 //! Runs a Tiltfile and the files it loads.
 
+mod workload_names;
+
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,18 +11,19 @@ use starlark::environment::{FrozenModule, Module};
 use starlark::eval::{BeforeStmtFunc, Evaluator, FileLoader};
 use starlark::syntax::{AstModule, Dialect, DialectTypes};
 use starlark::values::dict::AllocDict;
-use starlark::values::{FreezeError, OwnedFrozenValue, Value};
+use starlark::values::{FreezeError, Value};
 
 use crate::failure::{Trouble, raise};
-use crate::progress::StatementHook;
-use crate::session::Session;
+use crate::session::{LoadedFile, Session, StatementHook};
 use crate::source::{ASSERT, COMPARISONS, EQUAL, PERCENT, PLUS, SHIFT, Source, TIMES, UNEQUAL};
 use crate::values::limits::HEAP_SIZE;
 use crate::values::text;
 use crate::{builtins, extension, resolve, workload_function};
 
+pub(crate) use workload_names::workload_names;
+
 /// How deep calls may nest. Each takes a piece of the thread's stack: this and [`STACK_SIZE`] go together.
-pub(crate) const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
+const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
 /// Of the thread that evaluates. Only what is used of it takes memory; values that are nested very deep need much.
 pub(crate) const STACK_SIZE: usize = 256 << 20;
 /// How deep values may nest that a file leaves behind: freezing them calls itself for every level.
@@ -38,15 +41,6 @@ const DIALECT: Dialect = Dialect {
     enable_f_strings: false,
     _non_exhaustive: (),
 };
-
-/// A file that ran to its end.
-#[derive(Clone, Debug)]
-pub(crate) struct LoadedFile {
-    /// What `load` can take from it.
-    module: FrozenModule,
-    /// All it bound, private names too, as a dict.
-    pub(crate) globals: OwnedFrozenValue,
-}
 
 /// Runs the main file; what it declares is in the session afterwards.
 pub(crate) fn run_main(session: &Session<'_>) -> Result<(), Failure> {
@@ -108,7 +102,7 @@ fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<Loaded
 }
 
 /// What came of an evaluation: if the load must end, what it did last is of no worth.
-pub(crate) fn finish<T>(session: &Session<'_>, evaluated: starlark::Result<T>) -> Result<T, Box<Trouble>> {
+fn finish<T>(session: &Session<'_>, evaluated: starlark::Result<T>) -> Result<T, Box<Trouble>> {
     let evaluated = evaluated.map_err(|error| Box::new(Trouble::of(error, session)));
     match session.halt.failure() {
         None => evaluated,

@@ -17,11 +17,12 @@ use std::path::PathBuf;
 use lilt_model::Failure;
 
 pub(crate) use bundled::{is_bundled, tiltfiles};
-pub(crate) use registered::{LoadedExtension, note_loaded};
+pub(crate) use registered::note_loaded;
 pub use standing::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
 pub(crate) use support::SUPPORT;
 
-use crate::session::{Session, clean};
+use crate::paths::clean;
+use crate::session::Session;
 use lilt_model::nearest::nearest;
 use repository::Repository;
 

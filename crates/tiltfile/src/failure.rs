@@ -163,6 +163,10 @@ pub(crate) fn cancelled() -> Failure {
     Failure::new(FailureKind::Cancelled, "the load of the Tiltfile was cancelled")
 }
 
+pub(crate) fn too_much_memory() -> Failure {
+    Failure::user("the Tiltfile needs too much memory").hint("does a loop or a list grow without end?")
+}
+
 /// Finds the sources that spans speak of.
 pub(crate) trait Sources {
     fn source(&self, path: &Path) -> Option<Arc<Source>>;
@@ -267,7 +271,7 @@ pub(crate) fn of_panic(panic: &(dyn std::any::Any + Send)) -> Failure {
     let message = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
     let too_much = ["overflow", "memory", "AlignedSize"].iter().any(|sign| message.contains(sign));
     match too_much {
-        true => crate::values::limits::too_much_memory(),
+        true => too_much_memory(),
         false => Failure::internal("the evaluation of the Tiltfile panicked").detail(message),
     }
 }

@@ -1,7 +1,7 @@
 //! Inner parts on any text at all, for fuzzing: each function panics if a promise is broken.
 
 use crate::source::Source;
-use crate::yaml;
+use lilt_model::yaml;
 
 /// The front end takes any text, and every position of what it makes leads back into the text.
 pub fn front_end(text: &str) {

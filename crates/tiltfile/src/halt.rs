@@ -11,7 +11,6 @@ use crate::failure;
 use crate::outside::Outside;
 use crate::progress::{Observer, Position};
 use crate::said::{Message, Said};
-use crate::values::limits::too_much_memory;
 
 /// How often a load that says nothing is looked after. A save or Ctrl-C waits no longer than this.
 const LOOK: Duration = Duration::from_millis(20);
@@ -37,7 +36,7 @@ impl Halt {
     pub(crate) fn failure(&self) -> Option<Failure> {
         self.0.get().map(|reason| match reason {
             Reason::Cancelled => failure::cancelled(),
-            Reason::TooMuchMemory => too_much_memory(),
+            Reason::TooMuchMemory => failure::too_much_memory(),
         })
     }
 

@@ -21,8 +21,11 @@ mod hashes;
 mod image_index;
 mod kinds;
 mod outside;
+mod paths;
 mod progress;
 pub mod reference;
+mod registry;
+mod request;
 mod resolve;
 mod result;
 mod said;
@@ -34,11 +37,10 @@ mod values;
 mod version;
 mod workload_function;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
 use lilt_model::files::{Contents, FileSet, IgnoreRule};
-use lilt_model::project::Project;
 pub use lilt_model::yaml;
 use lilt_model::{Failure, Unreachable};
 
@@ -46,34 +48,15 @@ pub use extension::{ExtensionSource, ProvidedExtensions, find_extension, provide
 pub use hashes::Hashes;
 pub use outside::{Entry, Output, Outside};
 pub use progress::Progress;
+pub use request::{BuiltinCall, LoadRequest, Loaded};
 pub use result::{TiltfileResult, tiltfile_result};
 pub use said::Said;
-pub use timing::BuiltinCall;
 
 use assemble::Surroundings;
 use halt::Halt;
 use progress::Position;
 use said::Message;
 use session::Session;
-
-/// Which Tiltfile to load, and how lilt was called.
-#[derive(Clone, Debug, Default)]
-pub struct LoadRequest {
-    /// Absolute.
-    pub path: PathBuf,
-    /// What stands after `--` on the command line.
-    pub args: Vec<String>,
-    /// `up`, `ci` or `down`.
-    pub subcommand: String,
-    /// What commands that the Tiltfile runs get unless their environment has it: `TILT_HOST`, `TILT_PORT` and the like.
-    pub variables: Vec<(String, String)>,
-    /// Folders in which those commands find programs after the ones of `PATH`.
-    pub programs: Vec<PathBuf>,
-    /// What earlier loads of the session changed in the environment, as [`Loaded::environment`] tells it: it lasts.
-    pub environment: Vec<(String, Option<String>)>,
-    /// Whether to note how long each builtin takes.
-    pub with_timings: bool,
-}
 
 /// The Kubernetes objects of a YAML text, with the items of lists in place of the lists.
 pub fn kubernetes_objects(text: &str) -> Result<Vec<serde_json::Value>, Failure> {
@@ -82,23 +65,6 @@ pub fn kubernetes_objects(text: &str) -> Result<Vec<serde_json::Value>, Failure>
         Failure::user(format!("the YAML cannot be read{line}: {}", error.message))
     })?;
     Ok(objects.into_iter().map(|(_, object)| object).collect())
-}
-
-/// What came of a load.
-#[derive(Debug)]
-pub struct Loaded {
-    pub project: Result<Project, Failure>,
-    /// What was read or looked for: a change to any of it asks for another load.
-    pub files: FileSet,
-    /// The environment variables that the Tiltfile set, none for one that it removed, with those of the request:
-    /// commands of the session that run later get the same, and later loads.
-    pub environment: Vec<(String, Option<String>)>,
-    /// What the files that were read held then.
-    pub contents: Contents,
-    /// Of the code that ran.
-    pub hashes: Hashes,
-    /// The builtins that were called, in the order in which they ended; empty unless the request asks for them.
-    pub calls: Vec<BuiltinCall>,
 }
 
 /// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets what it says meanwhile, warnings too,
@@ -119,6 +85,7 @@ pub fn load(
         let builder = std::thread::Builder::new().name("tiltfile".into()).stack_size(evaluate::STACK_SIZE);
         let evaluation = match builder.spawn_scoped(scope, move || {
             let session = Session::new(request, outside, cancelled, asked, noted, printed);
+            let session = session.with_loader(evaluate::load);
             evaluate_and_assemble(session)
         }) {
             Ok(evaluation) => evaluation,
@@ -201,7 +168,7 @@ fn workload_names(session: &Session<'_>) -> Result<Option<Vec<String>>, Failure>
     let Some(place) = declared.workload_function.clone() else { return Ok(None) };
     let workloads = assemble::workload_ids(&declared);
     drop(declared);
-    workload_function::names(session, &place, workloads)
+    evaluate::workload_names(session, &place, workloads)
 }
 
 fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure> {

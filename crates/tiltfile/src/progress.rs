@@ -10,10 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lilt_model::Location;
-use starlark::codemap::FileSpanRef;
-use starlark::eval::{BeforeStmtFuncDyn, Evaluator};
 
-use crate::session::session;
 use crate::source::Source;
 
 /// When a load is first reported as slow.
@@ -68,22 +65,6 @@ impl Position {
     fn get(&self) -> (usize, usize) {
         let both = self.0.load(Ordering::Relaxed);
         ((both >> 32) as usize, (both & u64::from(u32::MAX)) as usize)
-    }
-}
-
-/// Notes each statement before it runs.
-#[derive(Debug)]
-pub(crate) struct StatementHook;
-
-impl<'e> BeforeStmtFuncDyn<'e> for StatementHook {
-    fn call<'v>(
-        &mut self,
-        span: FileSpanRef<'_>,
-        _continued: bool,
-        eval: &mut Evaluator<'v, '_, 'e>,
-    ) -> starlark::Result<()> {
-        session(eval).note_statement(span);
-        Ok(())
     }
 }
 

@@ -22,8 +22,8 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::Loaded;
 use crate::assemble::UNCATEGORIZED;
+use crate::request::Loaded;
 
 /// Objects are told from this time on: `started`.
 pub fn tiltfile_result(loaded: &Loaded, started: Timestamp) -> Result<TiltfileResult<'_>, &Failure> {

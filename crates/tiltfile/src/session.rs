@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -18,22 +18,22 @@ use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet, fingerprint};
 use starlark::any::ProvidesStaticType;
 use starlark::codemap::{CodeMapId, FileSpanRef};
-use starlark::eval::Evaluator;
+use starlark::environment::FrozenModule;
+use starlark::eval::{BeforeStmtFuncDyn, Evaluator};
+use starlark::values::OwnedFrozenValue;
 
-use crate::LoadRequest;
 use crate::declare::Declarations;
 use crate::environment;
-use crate::evaluate::LoadedFile;
 use crate::failure::{Place, Sources, place_of, raise};
 use crate::halt::Halt;
 use crate::hashes::{Hasher, Hashes};
 use crate::outside::{Output, Outside};
+use crate::paths::clean;
 use crate::progress::{Position, shorten};
+use crate::request::{BuiltinCall, LoadRequest};
 use crate::said::Message;
 use crate::secrets::Secrets;
 use crate::source::Source;
-use crate::timing::BuiltinCall;
-use crate::workload_function::Kept;
 
 #[derive(ProvidesStaticType)]
 pub(crate) struct Session<'a> {
@@ -69,11 +69,33 @@ pub(crate) struct Session<'a> {
     /// What `warn()` was called with; it has been shown.
     warnings: RefCell<Vec<String>>,
     /// What names the resources of workloads.
-    pub(crate) workload_function: RefCell<Kept>,
+    pub(crate) workload_function: RefCell<WorkloadFunction>,
     /// Of the objects that were given so far.
     secrets: RefCell<Secrets>,
     /// How long builtins took, in the order in which they ended; kept if the request asks for it.
     calls: RefCell<Vec<BuiltinCall>>,
+    /// Runs a file that another one names; none if this session evaluates nothing.
+    pub(crate) load_file: Option<LoadFile>,
+}
+
+/// Runs a file, unless it ran already. The evaluation knows how: it needs the builtins, which in turn need the session.
+pub(crate) type LoadFile = fn(&Session<'_>, &str) -> starlark::Result<LoadedFile>;
+
+/// A file that ran to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadedFile {
+    /// What `load` can take from it.
+    pub(crate) module: FrozenModule,
+    /// All it bound, private names too, as a dict.
+    pub(crate) globals: OwnedFrozenValue,
+}
+
+/// The function of `workload_to_resource_function`, as far as it is known while files run.
+#[derive(Debug, Default)]
+pub(crate) struct WorkloadFunction {
+    /// The file that ran when it was given last.
+    pub(crate) noted_in: Option<PathBuf>,
+    pub(crate) function: Option<OwnedFrozenValue>,
 }
 
 impl fmt::Debug for Session<'_> {
@@ -120,7 +142,13 @@ impl<'a> Session<'a> {
             workload_function: RefCell::default(),
             secrets: RefCell::default(),
             calls: RefCell::default(),
+            load_file: None,
         }
+    }
+
+    /// Lets the session run files.
+    pub(crate) fn with_loader(self, load_file: LoadFile) -> Self {
+        Self { load_file: Some(load_file), ..self }
     }
 
     /// Where to send what the load says.
@@ -289,7 +317,7 @@ impl<'a> Session<'a> {
 
     pub(crate) fn read_text(&self, path: &Path) -> Result<String, Failure> {
         let content = self.read(path).map_err(|error| self.unreadable(path, &error))?;
-        Ok(crate::yaml::decode(&content).into_owned())
+        Ok(lilt_model::yaml::decode(&content).into_owned())
     }
 
     pub(crate) fn unreadable(&self, path: &Path, error: &io::Error) -> Failure {
@@ -339,34 +367,24 @@ impl<'a> Session<'a> {
     }
 }
 
+/// Notes each statement before it runs.
+#[derive(Debug)]
+pub(crate) struct StatementHook;
+
+impl<'e> BeforeStmtFuncDyn<'e> for StatementHook {
+    fn call<'v>(
+        &mut self,
+        span: FileSpanRef<'_>,
+        _continued: bool,
+        eval: &mut Evaluator<'v, '_, 'e>,
+    ) -> starlark::Result<()> {
+        session(eval).note_statement(span);
+        Ok(())
+    }
+}
+
 impl Sources for Session<'_> {
     fn source(&self, path: &Path) -> Option<Arc<Source>> {
         self.sources.borrow().get(path).cloned()
-    }
-}
-
-/// Without `.`, `..` and doubled slashes, by the text alone.
-pub(crate) fn clean(path: &Path) -> PathBuf {
-    let mut cleaned = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                cleaned.pop();
-            }
-            other => cleaned.push(other),
-        }
-    }
-    cleaned
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cleans_paths() {
-        assert_eq!(clean(Path::new("/a/./b/../c//d/")), Path::new("/a/c/d"));
-        assert_eq!(clean(Path::new("/../a")), Path::new("/a"));
     }
 }

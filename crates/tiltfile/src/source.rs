@@ -41,6 +41,15 @@ pub(crate) const COMPARISONS: [(&str, &str); 4] =
 /// What `assert` is called behind the front end.
 pub(crate) const ASSERT: &str = "assert__";
 
+/// The name of a function of a Tiltfile. The interpreter writes the absolute path of its file before it, which no
+/// builtin has.
+pub(crate) fn defined_name(text: &str) -> Option<&str> {
+    text.contains(['/', '\\']).then(|| match text.rsplit('.').next().unwrap_or(text) {
+        ASSERT => "assert",
+        name => name,
+    })
+}
+
 /// A file as the user wrote it and as the parser sees it.
 #[derive(Debug)]
 pub(crate) struct Source {

@@ -4,7 +4,6 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
-use std::time::Duration;
 
 use allocative::Allocative;
 use starlark::any::ProvidesStaticType;
@@ -14,17 +13,8 @@ use starlark::values::{
     FrozenValue, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
 };
 
+use crate::request::BuiltinCall;
 use crate::session::session;
-
-/// One call of a builtin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuiltinCall {
-    /// With that of its module.
-    pub name: String,
-    /// Those that were given by position, as a tuple prints.
-    pub arguments: String,
-    pub took: Duration,
-}
 
 /// Functions of the language itself, which are not timed: they are everywhere and take no time.
 const LANGUAGE: [&str; 31] = [

@@ -15,9 +15,11 @@ mod kubernetes;
 pub(crate) mod limits;
 pub(crate) mod mapping;
 pub(crate) mod piece;
+mod probe;
 mod range;
 pub(crate) mod structure;
 pub(crate) mod text;
+pub(crate) mod unpack;
 
 use std::fmt;
 use std::hash::Hasher;
@@ -40,6 +42,7 @@ pub(crate) use environ::Environ;
 pub(crate) use forever::Forever;
 pub(crate) use git_repo::GitRepo;
 pub(crate) use kubernetes::{CustomBuildValue, ObjectId};
+pub(crate) use probe::{ActionValue, ProbeValue};
 pub(crate) use range::Range;
 
 /// Text with a note of where it came from. Builtins that take a path or a text tell by it which was meant.

@@ -16,7 +16,8 @@ use super::image_files::{Filters, ignores_in};
 use super::tool;
 use crate::declare::{ServiceBuild, ServiceDeclaration, ServiceOptions};
 use crate::failure::raise;
-use crate::session::{Session, clean};
+use crate::paths::clean;
+use crate::session::Session;
 
 /// The services of a project, those that others depend on first.
 pub(super) fn services(

@@ -6,8 +6,9 @@ use lilt_model::compose::{ComposeConfig, ComposeProject};
 use serde_json::{Value as Json, json};
 
 use super::compose_config::resolve;
-use crate::session::{Session, clean};
-use crate::yaml;
+use crate::paths::clean;
+use crate::session::Session;
+use lilt_model::yaml;
 
 pub(super) struct EnvFiles<'p> {
     project: &'p ComposeProject,

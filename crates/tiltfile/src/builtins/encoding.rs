@@ -20,7 +20,7 @@ use crate::session::{Session, session};
 use crate::values::structure::Structure;
 use crate::values::text::excerpt;
 use crate::values::{Blob, Environ};
-use crate::yaml;
+use lilt_model::yaml;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {

@@ -14,7 +14,7 @@ use crate::arguments::Function;
 use crate::failure::raise;
 use crate::session::{Session, session};
 use crate::values::{Blob, GitRepo};
-use crate::yaml;
+use lilt_model::yaml;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {

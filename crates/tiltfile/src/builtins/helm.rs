@@ -13,9 +13,10 @@ use super::kubernetes::{objects_blob, parse};
 use super::tool;
 use crate::arguments::Function;
 use crate::failure::raise;
-use crate::session::{Session, clean, session};
+use crate::paths::clean;
+use crate::session::{Session, session};
 use crate::values::Blob;
-use crate::yaml;
+use lilt_model::yaml;
 
 /// The release's name unless one is given: the same on every load.
 const RELEASE: &str = "chart";

@@ -19,7 +19,7 @@ use crate::declare::ObjectDeclaration;
 use crate::failure::{Place, excerpt, raise};
 use crate::session::{Session, session};
 use crate::values::{Blob, ForwardValue};
-use crate::yaml;
+use lilt_model::yaml;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {

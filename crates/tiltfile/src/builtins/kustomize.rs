@@ -12,9 +12,10 @@ use starlark::values::Value;
 use super::tool;
 use crate::arguments::Function;
 use crate::failure::raise;
-use crate::session::{Session, clean, session};
+use crate::paths::clean;
+use crate::session::{Session, session};
 use crate::values::Blob;
-use crate::yaml;
+use lilt_model::yaml;
 
 const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 

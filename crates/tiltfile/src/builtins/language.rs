@@ -12,9 +12,8 @@ use starlark::values::tuple::UnpackTuple;
 use starlark::values::{Value, ValueLike};
 
 use crate::arguments::Function;
-use crate::evaluate;
 use crate::failure::{raise, refuse, stop};
-use crate::session::session;
+use crate::session::{LoadedFile, Session, session};
 use crate::values::Range;
 use crate::values::mapping::pairs;
 use crate::values::structure::{NamedModule, Structure};
@@ -26,6 +25,11 @@ fn only<'v>(function: &str, args: UnpackTuple<Value<'v>>) -> starlark::Result<Va
         [one] => Ok(*one),
         others => Err(refuse(format!("{function}: got {} arguments, want exactly 1", others.len()))),
     }
+}
+
+fn load_file(session: &Session<'_>, path: &str) -> starlark::Result<LoadedFile> {
+    let load = session.load_file.expect("invariant: the session of an evaluation can load files");
+    load(session, path)
 }
 
 #[starlark_module]
@@ -180,14 +184,14 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// counts from the file that runs; `ext://` names an extension.
     fn load_dynamic<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let path = Function("load_dynamic").argument("path", path).string()?;
-        let file = evaluate::load(session(eval), &path)?;
+        let file = load_file(session(eval), &path)?;
         Ok(eval.heap().access_owned_frozen_value(&file.globals))
     }
 
     /// Runs another file, unless it ran already, for what it declares. `path` counts from the file that runs.
     fn include<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
         let path = Function("include").argument("path", path).string()?;
-        evaluate::load(session(eval), &path)?;
+        load_file(session(eval), &path)?;
         Ok(NoneType)
     }
 }

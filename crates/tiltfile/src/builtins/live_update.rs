@@ -7,7 +7,8 @@ use starlark::starlark_module;
 use starlark::values::{Value, ValueLike};
 
 use crate::arguments::{Argument, Function};
-use crate::session::{Session, clean, session};
+use crate::paths::clean;
+use crate::session::{Session, session};
 use crate::values::text::excerpt;
 use crate::values::{LiveUpdateStep, Step};
 

@@ -14,7 +14,8 @@ use super::probes::probe_of;
 use crate::arguments::{self, Argument, Function, command};
 use crate::declare::LocalDeclaration;
 use crate::failure::{Place, cancelled, raise, raise_without_excerpt};
-use crate::session::{Session, clean, session};
+use crate::paths::clean;
+use crate::session::{Session, session};
 use crate::values::{Blob, LinkValue};
 
 #[starlark_module]

@@ -4,19 +4,10 @@
 use serde_json::{Value, json};
 
 use super::repository::OFFICIAL;
-use crate::declare::Declarations;
+use crate::declare::{Declarations, LoadedExtension};
 
 /// The repository of extensions that are not registered otherwise.
 const DEFAULT_REPOSITORY: &str = "default";
-
-/// An extension, and where it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LoadedExtension {
-    pub(super) name: String,
-    pub(super) repository: String,
-    /// Below the repository's folder of extensions.
-    pub(super) path: String,
-}
 
 /// A repository of extensions, as it is spoken of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

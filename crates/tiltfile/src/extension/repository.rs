@@ -9,7 +9,8 @@ use lilt_model::{Class, Failure};
 use super::credentials::Credentials;
 use super::git::Clone;
 use super::registered::RepositoryFacts;
-use crate::session::{Session, clean};
+use crate::paths::clean;
+use crate::session::Session;
 
 pub(super) const OFFICIAL: &str = "https://github.com/tilt-dev/tilt-extensions";
 

@@ -12,9 +12,10 @@ use super::{bundled, within};
 use crate::halt::Halt;
 use crate::outside::Outside;
 use crate::progress::Position;
+use crate::request::LoadRequest;
 use crate::said::Said;
 use crate::session::Session;
-use crate::{LoadRequest, environment, failure};
+use crate::{environment, failure};
 
 /// A repository of extensions, as it is spoken of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 
 use lilt_model::Failure;
 
-use super::{Place, cancelled};
-use crate::values::limits::too_much_memory;
-use crate::values::text::defined_name;
+use super::{Place, cancelled, too_much_memory};
+use crate::registry;
+use crate::source::defined_name;
 use lilt_model::nearest::nearest;
 
 /// `call` is the builtin that was called at the place, if it was one.
@@ -283,7 +283,7 @@ fn unknown_name(message: &str) -> Failure {
     let mut names = quoted(message);
     let Some(name) = names.next() else { return Failure::user(message) };
     let failure = Failure::user(format!("undefined: {name}"));
-    let known = crate::builtins::global_names();
+    let known = registry::global_names();
     let offered = names.next().filter(|near| !crate::source::is_internal(near));
     match offered.or_else(|| nearest(name, known.iter().map(String::as_str))) {
         Some(near) => failure.hint(format!("did you mean {near}?")),
@@ -325,7 +325,7 @@ fn arguments(message: &str, call: Option<&str>) -> Failure {
 
 fn unknown_argument(given: &[&str], function: &str, shown: &str) -> Failure {
     let failure = Failure::user(format!("{shown} has no argument {}", given.join(", ")));
-    let Some(parameters) = crate::builtins::parameters(function) else { return failure };
+    let Some(parameters) = registry::parameters(function) else { return failure };
     let hint = match given.first().and_then(|name| nearest(name, parameters.iter().map(String::as_str))) {
         Some(near) => format!("did you mean {near}?"),
         None if parameters.is_empty() => return failure,

@@ -10,7 +10,7 @@ use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
 
 use super::{Context, command, link};
-use crate::yaml;
+use lilt_model::yaml;
 
 pub(super) fn kubernetes(resource: &Resource, body: &KubernetesResource, context: Context<'_>) -> Node {
     let watched = body.custom_deploy.as_ref().map(|deploy| context.own(&deploy.files.ignores));

@@ -18,9 +18,9 @@ use starlark::values::{
     Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
 };
 
-use super::Blob;
 use super::mapping::pairs;
 use super::text::{quote, represent, type_name};
+use super::unpack::as_text;
 use crate::environment;
 use crate::failure::refuse;
 
@@ -41,16 +41,10 @@ impl fmt::Display for Environ {
     }
 }
 
-/// A string or a blob.
-fn text_of(value: Value<'_>) -> Option<String> {
-    let blob = || value.downcast_ref::<Blob>().map(|blob| blob.text.clone());
-    value.unpack_str().map(str::to_owned).or_else(blob)
-}
-
 fn set<'v>(key: Value<'v>, value: Value<'v>) -> starlark::Result<()> {
     let text = |what: &str, value: Value<'v>| {
         let wrong = || refuse(format!("putenv() {what} must be a string, not {}", type_name(value)));
-        text_of(value).ok_or_else(wrong)
+        as_text(value).ok_or_else(wrong)
     };
     let name = text("key", key)?;
     let text = text("value", value)?;
@@ -74,7 +68,7 @@ impl<'v> StarlarkValue<'v> for Environ {
     }
 
     fn at(&self, index: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        match text_of(index).and_then(|name| environment::get(&name)) {
+        match as_text(index).and_then(|name| environment::get(&name)) {
             Some(value) => Ok(heap.alloc(value)),
             None => Err(refuse(format!("key {} not in environ", represent(index, heap)?))),
         }
@@ -85,7 +79,7 @@ impl<'v> StarlarkValue<'v> for Environ {
     }
 
     fn is_in(&self, other: Value<'v>) -> starlark::Result<bool> {
-        Ok(text_of(other).is_some_and(|name| environment::get(&name).is_some()))
+        Ok(as_text(other).is_some_and(|name| environment::get(&name).is_some()))
     }
 
     fn iterate_collect(&self, heap: Heap<'v>) -> starlark::Result<Vec<Value<'v>>> {
@@ -114,7 +108,7 @@ fn methods(builder: &mut MethodsBuilder) {
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
         let _ = this;
-        let found = text_of(key).and_then(|name| environment::get(&name));
+        let found = as_text(key).and_then(|name| environment::get(&name));
         Ok(found.map_or(default.unwrap_or(Value::new_none()), |value| heap.alloc(value)))
     }
 
@@ -144,7 +138,7 @@ fn methods(builder: &mut MethodsBuilder) {
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
         let _ = this;
-        let name = text_of(key).unwrap_or_default();
+        let name = as_text(key).unwrap_or_default();
         match (environment::get(&name), default) {
             (Some(value), _) => {
                 environment::set(&name, None);
@@ -171,7 +165,7 @@ fn methods(builder: &mut MethodsBuilder) {
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
         let _ = this;
-        if let Some(value) = text_of(key).and_then(|name| environment::get(&name)) {
+        if let Some(value) = as_text(key).and_then(|name| environment::get(&name)) {
             return Ok(heap.alloc(value));
         }
         let default = default.unwrap_or(Value::new_none());

@@ -9,8 +9,8 @@ use starlark::environment::{Methods, MethodsBuilder, MethodsStatic};
 use starlark::values::{NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value};
 use starlark::{starlark_module, starlark_simple_value};
 
-use crate::arguments::Function;
-use crate::session::clean;
+use super::unpack::{as_text, wrong};
+use crate::paths::clean;
 
 /// A folder with a git repository, taken where a path is.
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
@@ -39,7 +39,10 @@ impl<'v> StarlarkValue<'v> for GitRepo {
 fn methods(builder: &mut MethodsBuilder) {
     /// The absolute path of what is at a path of the repository.
     fn paths<'v>(this: Value<'v>, paths: Value<'v>) -> starlark::Result<String> {
-        let path = Function("paths").argument("paths", paths).string()?;
+        let path = match paths.is_none() {
+            true => String::new(),
+            false => as_text(paths).ok_or_else(|| wrong("paths", "paths", "a string", paths))?,
+        };
         let repo = this.downcast_ref::<GitRepo>().expect("invariant: a method of GitRepo");
         // An absolute path, too, is one of the repository.
         let below = path.trim_start_matches('/');

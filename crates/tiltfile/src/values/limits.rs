@@ -1,11 +1,10 @@
 //! Ends to what an operator makes of its operands: one that is taken in a gulp cannot be cancelled, and what is larger
 //! than memory takes all of lilt with it. Far above what a Tiltfile needs.
 
-use lilt_model::Failure;
 use starlark::values::float::UnpackFloat;
 use starlark::values::{Heap, UnpackValue, Value};
 
-use crate::failure::{raise, refuse};
+use crate::failure::{raise, refuse, too_much_memory};
 
 /// What the values of one file may take, in bytes; a Tiltfile that needs more is running wild.
 pub(crate) const HEAP_SIZE: usize = 1 << 30;
@@ -21,10 +20,6 @@ pub(crate) const MOST_DIGITS: usize = 50_000;
 const WIDEST_SHIFT: i32 = 512;
 /// What is smaller than this the interpreter's own look at its heap finds in time.
 const SMALL: usize = 1 << 16;
-
-pub(crate) fn too_much_memory() -> Failure {
-    Failure::user("the Tiltfile needs too much memory").hint("does a loop or a list grow without end?")
-}
 
 /// Of a new string.
 pub(crate) fn check_text(length: usize, heap: Heap<'_>) -> starlark::Result<()> {

@@ -15,10 +15,12 @@ use starlark::values::{Heap, UnpackValue, Value, ValueLike};
 
 use super::LiveUpdateStep;
 use super::elements::{Elements, Unit};
-use super::limits::{LONGEST_WRITTEN, check_text, too_much_memory};
+use super::limits::{LONGEST_WRITTEN, check_text};
+use super::probe::ActionValue;
 use super::structure::Structure;
-use crate::builtins::ActionValue;
-use crate::failure::raise;
+use crate::failure::{raise, too_much_memory};
+use crate::registry;
+use crate::source::defined_name;
 
 /// How much of a value a message shows, in characters.
 const EXCERPT: usize = 60;
@@ -198,7 +200,7 @@ fn plain(value: Value<'_>) -> String {
     }
     match defined_name(&text) {
         Some(name) => format!("<function {name}>"),
-        None => format!("<built-in function {}>", crate::builtins::full_name(value).unwrap_or(text)),
+        None => format!("<built-in function {}>", registry::full_name(value).unwrap_or(text)),
     }
 }
 
@@ -218,15 +220,6 @@ pub(crate) fn type_name(value: Value<'_>) -> &str {
         "function" if defined_name(&value.to_repr()).is_none() => "builtin_function_or_method",
         other => other,
     }
-}
-
-/// The name of a function of a Tiltfile. The interpreter writes the absolute path of its file before it, which no
-/// builtin has.
-pub(crate) fn defined_name(text: &str) -> Option<&str> {
-    text.contains(['/', '\\']).then(|| match text.rsplit('.').next().unwrap_or(text) {
-        crate::source::ASSERT => "assert",
-        name => name,
-    })
 }
 
 /// The text in double quotes.
