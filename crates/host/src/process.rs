@@ -26,6 +26,7 @@ use tokio::net::unix::pipe::{Sender, pipe};
 use tokio::task::JoinHandle;
 
 use crate::error::Error;
+
 pub use blocking::{CapturedOutput, CommandStarter, DirectStarter, RunningCommand, run_blocking};
 pub use detached::detached;
 pub use foreground::{in_terminal, output_of};
