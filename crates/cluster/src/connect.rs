@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_file_that_selects_a_context_wins_and_missing_files_are_passed_over() {
+    fn first_selected_context_wins_and_missing_files_are_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let first = write(directory.path(), "first", "apiVersion: v1\nkind: Config\ncurrent-context: one\n");
         let second =
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_named() {
+    fn unreadable_kubeconfig_error_names_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let broken = write(directory.path(), "broken", "contexts: {a: [}");
         let failure = current_context(std::slice::from_ref(&broken)).unwrap_err();

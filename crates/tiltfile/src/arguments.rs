@@ -1,5 +1,5 @@
-//! From the values that a Tiltfile passes to plain data. Every refusal says which argument of which builtin, what it
-//! may be and what was given.
+//! Converts the arguments of builtins to plain data. Every error names the builtin, the argument, the expected type and
+//! the value.
 //!
 //! `None` counts as not given.
 
@@ -18,7 +18,7 @@ use crate::session::Session;
 pub(crate) use crate::values::unpack::{as_text, sequence, wrong};
 use crate::values::{Environ, ForwardValue, GitRepo, LinkValue, TriggerModeValue};
 
-/// One argument of a call, with its names for messages.
+/// One argument of a call, with the names of builtin and parameter for messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Argument<'v> {
     function: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct Argument<'v> {
     value: Option<Value<'v>>,
 }
 
-/// Names the arguments of one builtin.
+/// The name of a builtin, which makes its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Function(pub(crate) &'static str);
 
@@ -67,7 +67,7 @@ impl<'v> Argument<'v> {
         self.value.map(|value| as_text(value).ok_or_else(|| self.wrong("a string", value))).transpose()
     }
 
-    /// A string, empty if not given.
+    /// Returns a string, empty if not given.
     pub(crate) fn string(&self) -> starlark::Result<String> {
         Ok(self.text()?.unwrap_or_default())
     }
@@ -82,7 +82,7 @@ impl<'v> Argument<'v> {
         self.value.map(|value| value.unpack_i32().ok_or_else(|| self.wrong("a number", value))).transpose()
     }
 
-    /// The elements of a list or tuple; a single value counts as a list of it.
+    /// Returns the elements of a list or tuple; a single value counts as a list of one.
     pub(crate) fn elements(&self) -> Vec<Value<'v>> {
         self.value.map(|value| sequence(value).unwrap_or_else(|| vec![value])).unwrap_or_default()
     }
@@ -93,7 +93,7 @@ impl<'v> Argument<'v> {
         self.elements().into_iter().map(text).collect()
     }
 
-    /// A list of strings; one string alone is a mistake.
+    /// Returns a list of strings; a single string is an error.
     pub(crate) fn string_list(&self) -> starlark::Result<Vec<String>> {
         match self.value {
             Some(value) if sequence(value).is_none() => Err(self.wrong("a list of strings", value)),
@@ -106,7 +106,7 @@ impl<'v> Argument<'v> {
         self.value.map(one).transpose()
     }
 
-    /// A path, that of the running file's folder if not given.
+    /// Returns a path; the folder of the running file if not given.
     pub(crate) fn path_or_here(&self, session: &Session<'_>) -> starlark::Result<PathBuf> {
         Ok(self.path(session)?.unwrap_or_else(|| session.directory()))
     }
@@ -117,7 +117,7 @@ impl<'v> Argument<'v> {
         self.elements().into_iter().map(one).collect()
     }
 
-    /// A dict of strings, sorted by key.
+    /// Returns a dict of strings, sorted by key.
     pub(crate) fn string_map(&self) -> starlark::Result<Vec<(String, String)>> {
         let Some(value) = self.value else { return Ok(Vec::new()) };
         if value.downcast_ref::<Environ>().is_some() {
@@ -140,7 +140,7 @@ impl<'v> Argument<'v> {
         }
     }
 
-    /// A shell line or a list of words; none if empty.
+    /// Returns the argv of a shell line or a list of words; none if empty.
     pub(crate) fn words(&self) -> starlark::Result<Option<Vec<String>>> {
         let words = match self.value {
             None => return Ok(None),
@@ -154,7 +154,7 @@ impl<'v> Argument<'v> {
         Ok(Some(words).filter(|words| !words.is_empty()))
     }
 
-    /// The same for a container, where there is always a Unix shell, whatever this machine is.
+    /// Like [`Self::words`] for a container, where the shell is always that of Unix.
     pub(crate) fn unix_words(&self) -> starlark::Result<Option<Vec<String>>> {
         match self.text() {
             Ok(Some(line)) if !line.is_empty() => Ok(Some(vec!["sh".into(), "-c".into(), line])),
@@ -218,7 +218,7 @@ impl<'v> Argument<'v> {
     }
 }
 
-/// A command out of the arguments that describe it. `batch` counts on Windows only.
+/// Builds a command from its arguments. `batch` is used on Windows only.
 pub(crate) fn command<'v>(
     session: &Session<'_>,
     words: Argument<'v>,
@@ -232,7 +232,7 @@ pub(crate) fn command<'v>(
     if let Some((_, value)) = env.iter().find(|(name, _)| name.is_empty()) {
         return Err(environment.refuse(format!("the variable of the value {value:?} has no name")));
     }
-    // Read in any case, so that a wrong one does not go unseen elsewhere.
+    // Checked on all systems.
     batch.words()?;
     Ok(chosen.words()?.map(|argv| Command { argv, dir, env, unset: Vec::new() }))
 }
@@ -248,14 +248,14 @@ pub(crate) fn link(url: &str, name: &str) -> Result<Link, String> {
     if url.is_empty() {
         return Err("a link must have a URL".into());
     }
-    // Browsers cannot open `localhost:4000`, though by the letter `localhost` is its scheme.
+    // Browsers cannot open `localhost:4000`, although the URL standard takes `localhost` for its scheme.
     let can_be_opened =
         has_scheme(url) && url.split_once(':').is_some_and(|(_, rest)| rest.starts_with("//"));
     let url = if can_be_opened { url.to_owned() } else { format!("http://{url}") };
     Ok(Link { url, name: name.to_owned() })
 }
 
-/// Whether a URL begins with a scheme by the letter of the standard, as Tilt reads it.
+/// Whether a URL has a scheme by the URL standard, as Tilt reads it.
 pub(crate) fn has_scheme(url: &str) -> bool {
     url.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -1,4 +1,4 @@
-//! From declarations to resources. Pure: everything it needs was read before.
+//! Turns declarations into resources. Pure: everything it needs was read before.
 //!
 //! Independent mistakes are all reported, not only the first.
 
@@ -33,22 +33,22 @@ pub(crate) use workloads::workload_ids;
 pub(crate) const UNCATEGORIZED: &str = "uncategorized";
 const UPSERT_TIMEOUT_SECS: u32 = 30;
 
-/// What assembling needs to know besides the declarations.
+/// The input of the assembly besides the declarations.
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
     /// From `.tiltignore` and `watch_settings`: neither triggers nor syncs anything.
     pub(crate) ignored_everywhere: Vec<IgnoreRule>,
     /// Read only if there are Kubernetes objects.
     pub(crate) context: Option<KubeContext>,
-    /// All that kubeconfig has, if resources name some of them.
+    /// All contexts of kubeconfig, if resources name some of them.
     pub(crate) contexts: Vec<KubeContext>,
-    /// Behind `--` on the command line.
+    /// The arguments after `--` on the command line.
     pub(crate) arguments: Vec<String>,
-    /// What `workload_to_resource_function` calls the workloads, in their order.
+    /// The names that `workload_to_resource_function` gives to the workloads, in their order.
     pub(crate) workload_names: Option<Vec<String>>,
 }
 
-/// What holds for resources that do not say otherwise.
+/// Defaults for what resources do not set.
 #[derive(Clone, Copy, Debug)]
 struct Defaults<'d> {
     trigger_mode: TriggerMode,
@@ -57,7 +57,7 @@ struct Defaults<'d> {
     kinds: &'d Kinds,
 }
 
-/// What goes wrong on the way is collected, so that the rest can still be looked at.
+/// Collects failures, so that the rest is still checked.
 #[derive(Debug, Default)]
 pub(crate) struct Problems(Vec<Failure>);
 
@@ -73,7 +73,7 @@ impl Problems {
         }
     }
 
-    /// As they stand in the Tiltfile.
+    /// Returns the failures in the order of the Tiltfile.
     fn in_order(mut self) -> Vec<Failure> {
         let place = |failure: &Failure| {
             failure.location.as_ref().map(|location| (location.path.clone(), location.line, location.column))
@@ -175,13 +175,13 @@ fn kubernetes_resource(
     let needed = images.needed(&workload.images, problems);
     refuse_restarts(&workload, &needed.targets, images, problems);
     let values = || workload.objects.iter().map(object::Object::value);
-    // Objects that the user put together and that have nothing to do with pods are not waited for.
+    // A group of objects without pods is ready at once.
     let has_no_pods =
         workload.is_grouped && workload.extra_pod_selectors.is_empty() && needed.targets.is_empty();
     let inferred = if has_no_pods { PodReadiness::Ignore } else { PodReadiness::Wait };
     let said = workload.pod_readiness.or_else(|| defaults.kinds.readiness(values()));
     let image_locators = defaults.kinds.locators_for(values());
-    // An image in a custom resource is there for the operator to run it.
+    // The image in a custom resource is run by its operator.
     let runs_an_image =
         !needed.deployed.is_empty() && !image_locators.is_empty() && values().any(is_custom_resource);
     let (objects, origins) = object::in_apply_order(workload.objects);
@@ -211,14 +211,14 @@ fn kubernetes_resource(
     }
 }
 
-/// Whether an object is of a kind that Kubernetes does not have by itself.
+/// Whether an object is a custom resource.
 fn is_custom_resource(object: &serde_json::Value) -> bool {
     let group =
         object["apiVersion"].as_str().and_then(|version| version.split_once('/')).map(|(group, _)| group);
     group.is_some_and(|group| group.contains('.') && !group.ends_with(".k8s.io"))
 }
 
-/// Kubernetes restarts a container from its image: what was synced would be lost.
+/// Refuses `restart_container()`: Kubernetes restarts a container from its image, and synced files would be lost.
 fn refuse_restarts(
     workload: &Workload,
     targets: &[ImageTarget],
@@ -283,7 +283,7 @@ fn uncategorized(objects: Vec<object::Object>, timeout: u32) -> Resource {
     }
 }
 
-/// In order, each once.
+/// Returns the names in order, each once.
 fn names(given: impl Iterator<Item = String>) -> Vec<ResourceName> {
     let mut names: Vec<ResourceName> = Vec::new();
     for name in given.map(ResourceName::from) {

@@ -1,7 +1,7 @@
 //! The registry of everything a Tiltfile can call: one file per topic.
 //!
-//! A builtin only checks its arguments and notes what was declared; deciding what becomes of it is the work of
-//! [`assemble`](crate::assemble). Built once per process: it takes milliseconds.
+//! A builtin only checks its arguments and records declarations; [`assemble`](crate::assemble) turns them into resources.
+//! Built once per process: it takes milliseconds.
 
 #![allow(clippy::too_many_arguments, reason = "the parameters of a builtin are Tilt's")]
 
@@ -47,13 +47,13 @@ use crate::timing::Timed;
 use crate::values::{Environ, Forever, Namespace, TriggerModeValue};
 use lilt_model::resource::TriggerMode;
 
-/// The modules that are names of every file.
+/// The global modules.
 const MODULES: [&str; 5] = ["os", "config", "sys", "shlex", "v1alpha1"];
 
 /// Adds the functions of a file.
 type Functions = fn(&mut GlobalsBuilder);
 
-/// The functions that are names of every file, by the page of the reference that they stand on.
+/// The global functions, by their page of the reference.
 pub(crate) const TOPICS: [(&str, &[Functions]); 9] = [
     (
         "language",
@@ -116,8 +116,8 @@ pub(crate) fn module_members(module: &str) -> Option<&'static Globals> {
     registry().modules.iter().find(|(name, _)| *name == module).map(|(_, members)| members)
 }
 
-/// What a file bound itself. Builtins that were made variables of it are none of its own, unless it bound their names
-/// to something else.
+/// Returns the names that a file bound itself. Predeclared builtins do not count, unless the file bound their names to
+/// other values.
 pub(crate) fn bound_names(module: &Module<'_>) -> Vec<String> {
     let own = |name: &String| {
         let builtin = |value: Value<'_>| {
@@ -128,10 +128,10 @@ pub(crate) fn bound_names(module: &Module<'_>) -> Vec<String> {
                 || value.downcast_ref::<Timed>().is_some()
                 || value.downcast_ref::<Namespace>().is_some_and(|namespace| namespace.name == *name)
         };
-        // None is what begins with _, and what the file loaded from others.
+        // It is none for names with a leading _, and for names that were loaded from other files.
         let private = module.get(name).is_none();
         let kept = !private || name.starts_with('_');
-        // What is no identifier was put there by lilt itself.
+        // lilt's own variables are no identifiers.
         let internal = matches!(name.as_str(), "__file__" | "__name__") || name.contains('(');
         kept && !internal && !module.get(name).is_some_and(builtin)
     };
@@ -139,8 +139,8 @@ pub(crate) fn bound_names(module: &Module<'_>) -> Vec<String> {
     names.filter(own).collect()
 }
 
-/// Makes the builtins variables of the file, so that it may bind their names anew. Only those that occur in it:
-/// nobody sees the difference, and it saves most of the time.
+/// Declares the builtins as variables of the file, so that it may rebind their names. Only those that occur in it,
+/// which saves most of the time.
 pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &Source) {
     for (name, value) in globals().iter().filter(|(name, _)| source.mentions(name)) {
         match timed(session, name.to_owned(), value) {

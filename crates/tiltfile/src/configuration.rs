@@ -1,5 +1,5 @@
-//! The settings of a Tiltfile's own: defined with `config.define_*`, given in `tilt_config.json` or behind `--` on the
-//! command line. Which resources run is said in the same way.
+//! The user-defined settings of a Tiltfile: defined with `config.define_*`, set in `tilt_config.json` or after `--` on the
+//! command line. The enabled resources are set in the same way.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::failure::Place;
 use lilt_model::nearest::nearest;
 
-/// Beside the file that calls `config.parse`.
+/// The settings file beside the file that calls `config.parse`.
 pub(crate) const FILE_NAME: &str = "tilt_config.json";
 
 #[derive(Debug, Default)]
@@ -20,10 +20,10 @@ pub(crate) struct ConfigDeclarations {
     pub(crate) choice: Choice,
 }
 
-/// Which resources the Tiltfile wants to run.
+/// The resources that the Tiltfile enables.
 #[derive(Debug, Default)]
 pub(crate) enum Choice {
-    /// Those that the command line names, else all.
+    /// Those that the command line names, or else all.
     #[default]
     Unsaid,
     Nothing,
@@ -35,7 +35,7 @@ pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) usage: String,
-    /// Takes the arguments that belong to no flag. It is no flag itself, then.
+    /// Takes the positional arguments, and is no flag itself.
     pub(crate) positional: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// In the list of what is defined.
+    /// Returns the type for the usage text.
     fn shown(self) -> &'static str {
         match self {
             Self::Text => "string",
@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// What a file may say; `null` stands for nothing.
+    /// Checks a value of the file; `null` is the empty value.
     fn accept(self, value: &Value) -> Option<Value> {
         let is_text = |item: &Value| item.is_string();
         let accepted = match (self, value) {
@@ -83,7 +83,7 @@ impl Kind {
         Some(accepted)
     }
 
-    /// What an argument says, on top of what earlier ones said.
+    /// Parses an argument and adds it to the value of earlier ones.
     fn read(self, text: &str, earlier: Option<Value>) -> Result<Value, String> {
         match (self, earlier) {
             (Self::Texts, earlier) => {
@@ -107,7 +107,7 @@ impl Kind {
     }
 }
 
-/// What is set, in the order of the definitions: arguments come before the file.
+/// Returns the values that are set, in the order of the definitions: arguments override the file.
 pub(crate) fn merge(
     definitions: &[Definition],
     file: Map<String, Value>,
@@ -117,7 +117,7 @@ pub(crate) fn merge(
     definitions.iter().filter_map(|setting| Some((setting.name.clone(), value(&setting.name)?))).collect()
 }
 
-/// The settings of a `tilt_config.json`. `path` is for messages.
+/// Parses a `tilt_config.json`. `path` is for messages.
 pub(crate) fn read_file(
     definitions: &[Definition],
     text: &str,
@@ -156,7 +156,7 @@ fn known(definitions: &[Definition]) -> String {
     }
 }
 
-/// The settings of the command line: flags before, between and behind the other arguments, up to a `--`.
+/// Parses the command line: flags before, between and after the positional arguments, up to a `--`.
 pub(crate) fn read_arguments(
     definitions: &[Definition],
     arguments: &[String],
@@ -245,7 +245,7 @@ fn wrong(definitions: &[Definition], problem: String) -> Failure {
     Failure::user(format!("invalid Tiltfile config args: {problem}")).detail(usage(definitions))
 }
 
-/// What is defined, one line each.
+/// Returns the usage text: one line for each setting.
 fn usage(definitions: &[Definition]) -> String {
     let mut lines: Vec<(String, &str)> = Vec::new();
     let mut sorted: Vec<&Definition> = definitions.iter().collect();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_stand_anywhere() {
+    fn flags_are_accepted_at_any_position() {
         let read =
             read(&["a", "--color", "red", "--debug", "b", "--tags=x", "--tags", "y=z", "--", "--c", "-"]);
         let expected = serde_json::json!({
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_by_kind() {
+    fn argument_values_are_parsed_by_kind() {
         let read = |arguments: &[&str]| read(arguments).unwrap();
         assert_eq!(read(&["--debug=F"])["debug"], Value::Bool(false));
         assert_eq!(read(&["--debug", "false"])["names"], serde_json::json!(["false"]));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_what_is_defined() {
+    fn invalid_arguments_show_the_usage() {
         for (arguments, problem) in [
             (vec!["--colour", "x"], "unknown flag: --colour"),
             (vec!["--names", "x"], "unknown flag: --names"),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_come_before_the_file() {
+    fn arguments_override_the_settings_file() {
         let file =
             read_file(&definitions(), r#"{"color": "blue", "tags": ["f"], "debug": null}"#, "f").unwrap();
         let arguments = read_arguments(&definitions(), &["--color=red".to_owned()]).unwrap();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_checked() {
+    fn invalid_settings_file_is_refused() {
         for (text, problem) in [
             ("[]", "f must hold a JSON object of settings"),
             (r#"{"colr": 1}"#, "f specified unknown setting name 'colr'"),

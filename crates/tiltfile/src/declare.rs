@@ -1,4 +1,4 @@
-//! What the builtins collect: declarations in the order of the calls, each with its place. Plain data.
+//! What the builtins collect: declarations in the order of the calls, each with its source span. Plain data.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use lilt_model::reference::Reference;
 pub(crate) struct Declarations {
     pub(crate) images: Vec<ImageDeclaration>,
     pub(crate) objects: Vec<ObjectDeclaration>,
-    /// Where each object was given first.
+    /// Where each object was declared first.
     pub(crate) object_places: HashMap<ObjectRef, Place>,
     pub(crate) options: Vec<ResourceOptions>,
     pub(crate) custom_deploys: Vec<CustomDeployDeclaration>,
@@ -34,11 +34,11 @@ pub(crate) struct Declarations {
     pub(crate) workload_function: Option<Place>,
     pub(crate) compose: Vec<ComposeDeclaration>,
     pub(crate) locals: Vec<LocalDeclaration>,
-    /// From `trigger_mode()`: for resources that do not say.
+    /// The default of `trigger_mode()`.
     pub(crate) trigger_mode: Option<(TriggerMode, Place)>,
     pub(crate) allowed_contexts: Vec<String>,
     pub(crate) registry: Option<Registry>,
-    /// The rest of what is said about the session; `registry` goes into it when all is said.
+    /// The other settings of the session; `registry` is added at the end.
     pub(crate) settings: Settings,
     pub(crate) upsert_timeout_secs: Option<u32>,
     /// From `secret_settings`: values of Secrets may be shown.
@@ -48,13 +48,13 @@ pub(crate) struct Declarations {
     pub(crate) api_objects: Vec<Value>,
     /// Extensions that were loaded, in the order of the loads.
     pub(crate) loaded_extensions: Vec<LoadedExtension>,
-    /// Live update steps that no image has taken.
+    /// Live update steps that no image uses.
     pub(crate) loose_steps: Vec<(String, Place)>,
     pub(crate) warnings: Vec<String>,
 }
 
 impl Declarations {
-    /// Whether anything was said so far that only a cluster can need.
+    /// Whether something was declared that needs a cluster.
     pub(crate) fn speak_of_kubernetes(&self) -> bool {
         !self.objects.is_empty()
             || !self.custom_deploys.is_empty()
@@ -68,14 +68,14 @@ pub(crate) struct ImageDeclaration {
     pub(crate) place: Place,
     pub(crate) reference: Reference,
     pub(crate) build: ImageBuild,
-    /// What is watched, less `watch_ignores`.
+    /// The watched paths, except `watch_ignores`.
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) watch_ignores: Vec<IgnoreRule>,
     pub(crate) live_update: Option<LiveUpdate>,
     pub(crate) match_in_env_vars: bool,
     pub(crate) entrypoint: Option<Vec<String>>,
     pub(crate) container_args: Option<Vec<String>>,
-    /// Images that the user says it needs, besides those that a Dockerfile names.
+    /// Images that the user declares it depends on, besides those that a Dockerfile names.
     pub(crate) image_deps: Vec<Reference>,
 }
 
@@ -104,11 +104,11 @@ pub(crate) struct CustomDeployDeclaration {
     pub(crate) deploy: CustomDeploy,
     /// Must be built by the project.
     pub(crate) image_deps: Vec<Reference>,
-    /// The image whose containers take live updates; may be built by nobody.
+    /// The image whose containers take live updates; it need not be built by the project.
     pub(crate) live_update_image: Option<Reference>,
 }
 
-/// One Compose project, with all that `docker_compose` and `dc_resource` said about it.
+/// One Compose project: all calls of `docker_compose` and `dc_resource` for it.
 #[derive(Debug)]
 pub(crate) struct ComposeDeclaration {
     /// Of the first call.
@@ -137,7 +137,7 @@ pub(crate) struct ServiceBuild {
     pub(crate) watch_ignores: Vec<IgnoreRule>,
 }
 
-/// What `dc_resource` says, all calls together.
+/// The options of all calls of `dc_resource`, merged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServiceOptions {
     pub(crate) image: Option<Reference>,
@@ -153,7 +153,7 @@ pub(crate) struct ServiceOptions {
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectDeclaration {
     pub(crate) place: Place,
-    /// Its own line in a YAML file, or the call that gave it.
+    /// Its line in a YAML file, or the call that declared it.
     pub(crate) origin: Location,
     pub(crate) value: Value,
 }
@@ -174,7 +174,7 @@ pub(crate) struct ResourceOptions {
     pub(crate) extra_pod_selectors: Vec<BTreeMap<String, String>>,
     pub(crate) discovery_strategy: Option<DiscoveryStrategy>,
     pub(crate) live_update_agent: Option<bool>,
-    /// Of kubeconfig; empty: where the session deploys to.
+    /// A context of kubeconfig; empty: that of the session.
     pub(crate) context: String,
     pub(crate) links: Vec<Link>,
     pub(crate) labels: Vec<String>,
@@ -197,7 +197,7 @@ pub(crate) struct LocalDeclaration {
     pub(crate) labels: Vec<String>,
 }
 
-/// An extension, and where it is.
+/// An extension and its location.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LoadedExtension {
     pub(crate) name: String,

@@ -1,7 +1,7 @@
-//! The environment variables of the load that runs on this thread: those of lilt with what the Tiltfile changed.
+//! The environment variables of the load that runs on this thread: those of lilt with the changes of the Tiltfile.
 //!
-//! A load never touches the environment of its own process: other loads and threads have it, too. It lives with the
-//! thread because values such as `os.environ` must find it without being handed anything.
+//! A load never changes the environment of its own process, which other loads and threads share. It is a thread-local
+//! because values such as `os.environ` have no access to the session.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::request::LoadRequest;
 #[derive(Default)]
 struct Environment {
     variables: BTreeMap<String, String>,
-    /// What was set and removed, in order.
+    /// The variables that were set and removed, in order.
     changes: Vec<(String, Option<String>)>,
 }
 
@@ -20,20 +20,20 @@ thread_local! {
     static ENVIRONMENT: RefCell<Environment> = RefCell::default();
 }
 
-/// Begins a load, after others that changed this.
+/// Sets the environment of a new load: `variables` with the changes of earlier loads.
 pub(crate) fn begin(variables: Vec<(String, String)>, changed: &[(String, Option<String>)]) {
     ENVIRONMENT.set(Environment { variables: variables.into_iter().collect(), changes: Vec::new() });
     changed.iter().for_each(|(name, value)| set(name, value.clone()));
 }
 
-/// What the load changed: for each variable what it is now, none if it was removed.
+/// Returns the changed variables with their current values; none for a removed one.
 pub(crate) fn changes() -> Vec<(String, Option<String>)> {
     let last: BTreeMap<_, _> =
         ENVIRONMENT.with_borrow(|environment| environment.changes.iter().cloned().collect());
     last.into_iter().collect()
 }
 
-/// All variables, sorted by name.
+/// Returns all variables, sorted by name.
 pub(crate) fn all() -> Vec<(String, String)> {
     ENVIRONMENT.with_borrow(|environment| {
         environment.variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -46,7 +46,7 @@ pub(crate) fn get(name: &str) -> Option<String> {
 
 /// Sets a variable, or removes it.
 pub(crate) fn set(name: &str, value: Option<String>) {
-    // No process can be given such a variable.
+    // No process can have such a variable.
     if name.is_empty()
         || name.contains(['=', '\0'])
         || value.as_ref().is_some_and(|value| value.contains('\0'))
@@ -62,8 +62,8 @@ pub(crate) fn set(name: &str, value: Option<String>) {
     });
 }
 
-/// The environment of a command: that of the load, and what commands of a session get unless it is set. Only their
-/// kubeconfig is given whatever is set: all commands meet the cluster that the session meets.
+/// Returns the environment of a command: that of the load, and the session's defaults for what it does not set. Only
+/// `KUBECONFIG` is overridden: all commands use the cluster of the session.
 pub(crate) fn of_children(request: &LoadRequest, kubeconfig: Option<PathBuf>) -> Vec<(String, String)> {
     let mut variables: BTreeMap<String, String> = all().into_iter().collect();
     for (name, value) in &request.variables {

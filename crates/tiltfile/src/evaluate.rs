@@ -22,11 +22,11 @@ use crate::{builtins, extension, resolve, workload_function};
 
 pub(crate) use workload_names::workload_names;
 
-/// How deep calls may nest. Each takes a piece of the thread's stack: this and [`STACK_SIZE`] go together.
+/// How deep calls may nest. Each takes some of the thread's stack: change it together with [`STACK_SIZE`].
 const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
 /// Of the thread that evaluates. Only what is used of it takes memory; values that are nested very deep need much.
 pub(crate) const STACK_SIZE: usize = 256 << 20;
-/// How deep values may nest that a file leaves behind: freezing them calls itself for every level.
+/// How deep the global values of a file may nest: freezing them is recursive.
 const VALUE_DEPTH: usize = 1_000;
 
 const DIALECT: Dialect = Dialect {
@@ -53,7 +53,7 @@ pub(crate) fn run_main(session: &Session<'_>) -> Result<(), Failure> {
 }
 
 fn run(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<Trouble>> {
-    // Before it counts as running: if it is missing, it was looked for from the file that asks for it.
+    // Before it counts as running: if it is missing, the path is resolved from the file that loads it.
     let text = session.read_text(&path).map_err(Trouble::unplaced)?;
     session.running.borrow_mut().push(path.clone());
     let result = run_file(session, path, text);
@@ -82,10 +82,10 @@ fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<Loaded
         eval.extra = Some(session);
         eval.set_loader(&loader);
         eval.set_check_cancelled(Box::new(|| session.must_end()));
-        // Tells those who wait for a load that takes long where it is.
+        // For reports of slow loads.
         eval.before_stmt_for_dap(BeforeStmtFunc::from_dyn(Box::new(StatementHook)));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
-        // Collecting garbage calls itself for every level of a nested value: no stack is deep enough for some.
+        // Garbage collection is recursive: no stack is large enough for some nested values.
         eval.disable_gc();
         eval.set_max_heap_size(HEAP_SIZE).expect("invariant: not zero and set once");
         let evaluated = eval.eval_module(ast, builtins::globals());
@@ -101,7 +101,7 @@ fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<Loaded
     })
 }
 
-/// What came of an evaluation: if the load must end, what it did last is of no worth.
+/// Returns the result of an evaluation. If the load must end, its last error does not count.
 fn finish<T>(session: &Session<'_>, evaluated: starlark::Result<T>) -> Result<T, Box<Trouble>> {
     let evaluated = evaluated.map_err(|error| Box::new(Trouble::of(error, session)));
     match session.halt.failure() {
@@ -113,7 +113,7 @@ fn finish<T>(session: &Session<'_>, evaluated: starlark::Result<T>) -> Result<T,
     }
 }
 
-/// Sends operators that the interpreter has otherwise to builtins; only in files where it could matter.
+/// Replaces operators by calls of builtins where the interpreter's differ from Tilt's; only in files where it could matter.
 fn replace_operators(ast: &mut AstModule, source: &Source) {
     let mut replaced = HashMap::new();
     if source.text().contains('%') {
@@ -155,7 +155,7 @@ fn nests_too_deep(value: Value<'_>) -> bool {
     false
 }
 
-/// Hands out what the file itself bound: not the builtins that were made variables of it, nor what it loaded.
+/// Exports what the file itself bound: not the builtins that were predeclared, nor what it loaded.
 fn export(module: &FrozenModule, names: Vec<String>) -> Result<LoadedFile, Box<Trouble>> {
     let module = Module::with_temp_heap(|exported| {
         let mut globals = Vec::new();
@@ -180,7 +180,7 @@ impl FileLoader for Loader<'_, '_> {
     }
 }
 
-/// Runs a file that another one asks for, unless it ran already.
+/// Runs a file that another one loads, unless it ran already.
 pub(crate) fn load(session: &Session<'_>, path: &str) -> starlark::Result<LoadedFile> {
     let path = extension::file(session, path).map_err(raise)?;
     if let Some(file) = session.modules.borrow().get(&path) {
@@ -190,7 +190,7 @@ pub(crate) fn load(session: &Session<'_>, path: &str) -> starlark::Result<Loaded
         return Err(raise(cycle(session, &path)));
     }
     let file = run(session, path.clone()).map_err(|trouble| match trouble.place {
-        // The file could not even be read: the load statement is the place.
+        // The file could not be read: the error points to the load statement.
         None if !trouble.stopped => raise(trouble.failure),
         _ => trouble.into_load_error(),
     })?;

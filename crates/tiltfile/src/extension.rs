@@ -1,8 +1,8 @@
-//! Where `ext://name` leads: to an extension that this Tiltfile registered, to one that lilt carries, or into a
+//! Resolves `ext://name`: an extension that this Tiltfile registered, one that is bundled with lilt, or one in a
 //! repository that is fetched with git.
 //!
-//! Finding one gives the path of a Tiltfile on this machine. Loading it is the work of the evaluation, as for any other
-//! file: it runs once, its relative paths count from its own folder, its errors show its own lines.
+//! The result is the path of a local Tiltfile, which is evaluated like any other file: it runs once, its relative paths
+//! start from its own folder, its errors show its own lines.
 
 mod bundled;
 mod credentials;
@@ -28,7 +28,7 @@ use repository::Repository;
 
 const SCHEME: &str = "ext://";
 
-/// The file that a `load`, `load_dynamic` or `include` means.
+/// Returns the file that a `load`, `load_dynamic` or `include` names.
 pub(crate) fn file(session: &Session<'_>, named: &str) -> Result<PathBuf, Failure> {
     match named.split_once("://") {
         Some(("ext", name)) => extension(session, name),
@@ -48,7 +48,7 @@ fn extension(session: &Session<'_>, name: &str) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// The Tiltfile of an extension: of the one that lilt carries, or of the one in its repository.
+/// Returns the Tiltfile of an extension: of the bundled one, or of the one in its repository.
 fn within(
     session: &Session<'_>,
     repository: &Repository,
@@ -71,7 +71,7 @@ fn below(session: &Session<'_>, repository: &Repository, path: &str, name: &str)
     }
     let tiltfile = folder.join("Tiltfile");
     if session.outside.is_dir(&tiltfile) || !session.outside.exists(&tiltfile) {
-        // It may come to be: then the load is tried again.
+        // Creating it reloads the Tiltfile.
         session.watch_entry(&tiltfile);
         let failure = Failure::user(format!("there is no extension {name} in {}", repository.shown()));
         return Err(failure.detail(format!("no such file: {}", tiltfile.display())));
@@ -79,7 +79,7 @@ fn below(session: &Session<'_>, repository: &Repository, path: &str, name: &str)
     Ok(tiltfile)
 }
 
-/// A misspelt name is fetched for in vain.
+/// Suggests a bundled extension for a misspelt name.
 fn with_nearest(mut failure: Failure, name: &str) -> Failure {
     if let Some(near) = nearest(name, bundled::names()) {
         let more = failure.hint.take().map(|hint| format!(" Else: {hint}")).unwrap_or_default();
@@ -88,7 +88,7 @@ fn with_nearest(mut failure: Failure, name: &str) -> Failure {
     failure
 }
 
-/// Where Tilt keeps what belongs to no project.
+/// Returns the folder of Tilt's data that belongs to no project.
 fn tilt_folder(session: &Session<'_>) -> Result<PathBuf, Failure> {
     let variable = |name| session.outside.environment_variable(name).filter(|value| !value.is_empty());
     let given = variable("XDG_DATA_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());

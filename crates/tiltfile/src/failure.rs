@@ -1,7 +1,7 @@
-//! How an error of the evaluation becomes a [`Failure`] with place, excerpt, stack and hint.
+//! Converts errors of the evaluation to a [`Failure`] with location, excerpt, stack and hint.
 //!
-//! While it travels up through Starlark a failure is carried inside `starlark::Error`; [`raise`] puts it in,
-//! [`Trouble`] takes it out. Excerpts are cut from the text the user wrote, never from the rewritten one.
+//! A failure is passed through Starlark inside of `starlark::Error`: [`raise`] wraps it, [`EvaluationError`] unwraps it.
+//! Excerpts are of the user's text, never of the rewritten one.
 
 mod translate;
 
@@ -15,7 +15,7 @@ use starlark::codemap::FileSpan;
 
 use crate::source::{Problem, Source, is_internal};
 
-/// Where in a Tiltfile something was said: a range of the text as the user wrote it.
+/// A range of a file's text as the user wrote it.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) source: Arc<Source>,
@@ -39,7 +39,7 @@ impl Place {
         self.source.text().get(self.start..self.end).unwrap_or_default()
     }
 
-    /// The line (or first lines) with the place underlined.
+    /// Returns the first line of the span, underlined.
     pub(crate) fn excerpt(&self) -> String {
         excerpt(self.source.path(), self.source.text(), self.start, self.end)
     }
@@ -48,29 +48,29 @@ impl Place {
 /// Of the innermost calls, and as many of the outermost.
 const SHOWN_FRAMES: usize = 5;
 
-/// A failure on its way up, with the calls that led to it.
+/// A failure with its call stack.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     pub(crate) failure: Failure,
     pub(crate) place: Option<Place>,
     /// Innermost first: the function that was running and from where it was called.
     pub(crate) frames: Vec<(String, Place)>,
-    /// It is no trouble at all: the Tiltfile said `exit()`.
+    /// It is no error: the Tiltfile called `exit()`.
     pub(crate) stopped: bool,
-    /// The text at the place is not shown: it may contain a secret.
+    /// The excerpt is not shown: it may contain a secret.
     pub(crate) hides_text: bool,
 }
 
-/// What the code of a file is called that stands in no function.
+/// The name of code outside of functions, for stacks.
 const TOP_LEVEL: &str = "<toplevel>";
 
 impl Trouble {
-    /// Without a place in any file.
+    /// Returns a failure without a location in a file.
     pub(crate) fn unplaced(failure: Failure) -> Box<Self> {
         Box::new(Self { failure, place: None, frames: Vec::new(), stopped: false, hides_text: false })
     }
 
-    /// Of something that must not stand in the text.
+    /// Returns the failure of a problem that the front end found.
     pub(crate) fn in_text(problem: &Problem, source: &Arc<Source>) -> Box<Self> {
         let place = Place { source: source.clone(), start: problem.range.start, end: problem.range.end };
         let failure = Failure::user(problem.message.clone());
@@ -81,7 +81,7 @@ impl Trouble {
         Box::new(Self { failure, place: Some(place), frames: Vec::new(), stopped: false, hides_text: false })
     }
 
-    /// Renders place, excerpt and stack into the failure.
+    /// Adds location, excerpt and stack to the failure.
     pub(crate) fn into_failure(self) -> Failure {
         let Some(place) = self.place else { return self.failure };
         let mut detail = if self.hides_text { String::new() } else { place.excerpt() };
@@ -101,7 +101,7 @@ impl Trouble {
     }
 }
 
-/// Where each function was, innermost first.
+/// Formats the call stack, innermost first.
 fn stack(place: &Place, frames: &[(String, Place)]) -> String {
     let places = std::iter::once(place).chain(frames.iter().map(|(_, called_from)| called_from));
     let functions = frames.iter().map(|(function, _)| function.as_str()).chain([TOP_LEVEL]);
@@ -110,7 +110,7 @@ fn stack(place: &Place, frames: &[(String, Place)]) -> String {
     for (index, (place, function)) in lines.iter().enumerate() {
         let hidden = index >= SHOWN_FRAMES && index + SHOWN_FRAMES < lines.len();
         match (hidden, index == SHOWN_FRAMES) {
-            // A recursion gone wild: its begin and its end say enough.
+            // Of an infinite recursion only both ends are shown.
             (true, true) => shown.push_str("\n  … and so on …"),
             (true, false) => {}
             (false, _) => shown.push_str(&format!("\n  {} in {function}", place.location())),
@@ -144,12 +144,12 @@ pub(crate) fn raise(failure: Failure) -> starlark::Error {
     starlark::Error::new_native(Error::Raised { failure, hides_text: false })
 }
 
-/// The same without an excerpt of the source, for a call that may contain a secret.
+/// Like [`raise`] without an excerpt of the source, for a call that may contain a secret.
 pub(crate) fn raise_without_excerpt(failure: Failure) -> starlark::Error {
     starlark::Error::new_native(Error::Raised { failure, hides_text: true })
 }
 
-/// A mistake of the Tiltfile.
+/// Returns an error of the Tiltfile.
 pub(crate) fn refuse(message: impl Into<String>) -> starlark::Error {
     raise(Failure::user(message))
 }
@@ -167,7 +167,7 @@ pub(crate) fn too_much_memory() -> Failure {
     Failure::user("the Tiltfile needs too much memory").hint("does a loop or a list grow without end?")
 }
 
-/// Finds the sources that spans speak of.
+/// Finds the source file of a span.
 pub(crate) trait Sources {
     fn source(&self, path: &Path) -> Option<Arc<Source>>;
 }
@@ -186,7 +186,7 @@ impl Trouble {
         let message = error.without_diagnostic().to_string();
         let kind = error.into_kind();
         let mut place = place;
-        // An operator is a call, too, but nobody thinks of it as one: the call around it is meant.
+        // An operator is a call, too: show the call around it instead.
         if matches!(kind, starlark::ErrorKind::StackOverflow(_))
             && !frames.is_empty()
             && place.as_ref().is_some_and(|place| !place.text().ends_with(')'))
@@ -203,12 +203,12 @@ impl Trouble {
         Self { failure, place, frames, stopped, hides_text }
     }
 
-    /// Wraps it for the file that loads this one.
+    /// Wraps the error for the file that loads this one.
     pub(crate) fn into_load_error(self) -> starlark::Error {
         starlark::Error::new_native(Error::LoadFailed(self))
     }
 
-    /// The same trouble, seen from the file that loads the one where it happened.
+    /// Returns the error for the file that loads the one where it happened.
     fn loaded_from(&self, loaded_at: Option<Place>, outer: Vec<(String, Place)>) -> Self {
         let failure = self.failure.clone();
         let (stopped, hides_text) = (self.stopped, self.hides_text);
@@ -224,7 +224,7 @@ impl Trouble {
     }
 }
 
-/// The builtin that was called at the place, if it was one, and the calls that led there, innermost first.
+/// Returns the builtin that was called at the span, if any, and the call stack, innermost first.
 fn frames(
     error: &starlark::Error,
     place: Option<&Place>,
@@ -232,7 +232,7 @@ fn frames(
 ) -> (Option<String>, Vec<(String, Place)>) {
     let mut call = None;
     let mut frames: Vec<(String, Place)> = Vec::new();
-    // What a builtin of the front end calls has no place of its own: that of the builtin is meant.
+    // A function that a builtin of the front end calls has no span of its own: use that of the builtin.
     let mut stand_in: Option<Place> = None;
     for frame in &error.call_stack().frames {
         let called_from = frame.location.as_ref().and_then(|span| place_of(span, sources));
@@ -245,7 +245,7 @@ fn frames(
         frames.push((name.to_owned(), called_from));
     }
     frames.reverse();
-    // The call of the builtin that failed is the place itself.
+    // The call of the builtin that failed is the span itself.
     if let (Some((name, called_from)), Some(place)) = (frames.first(), place)
         && called_from.start == place.start
         && called_from.source.path() == place.source.path()
@@ -265,7 +265,7 @@ fn cause(kind: &starlark::ErrorKind) -> Option<&anyhow::Error> {
     }
 }
 
-/// The evaluation broke off. The interpreter does so when it is asked for more memory than there can be.
+/// Returns the failure of a panic. The interpreter panics when more memory is requested than can exist.
 pub(crate) fn of_panic(panic: &(dyn std::any::Any + Send)) -> Failure {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let message = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
@@ -276,10 +276,10 @@ pub(crate) fn of_panic(panic: &(dyn std::any::Any + Send)) -> Failure {
     }
 }
 
-/// The lines around a range of a text with the range underlined.
+/// Returns the line of a range of a text with the range underlined.
 pub(crate) fn excerpt(path: &Path, text: &str, start: usize, end: usize) -> String {
     let start = floor(text, start);
-    // A call may go over many lines; its first line says enough.
+    // Of a call over many lines, the first is shown.
     let line_end = text[start..].find('\n').map_or(text.len(), |offset| start + offset);
     let end = floor(text, end).clamp(start, line_end).max(start);
     let path = path.display().to_string();

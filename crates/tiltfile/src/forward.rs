@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_forms() {
+    fn port_forwards_are_parsed_in_all_forms() {
         assert_eq!(from_number(8000), Ok(forward("", 8000, 0)));
         assert_eq!(from_text("8000"), Ok(forward("", 8000, 0)));
         assert_eq!(from_text("8000:80"), Ok(forward("", 8000, 80)));
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_value() {
+    fn invalid_port_forward_error_names_the_value() {
         for (text, part) in [
             ("x", "\"x\""),
             ("80:99999", "\"99999\""),

@@ -1,9 +1,9 @@
-//! Inner parts on any text at all, for fuzzing: each function panics if a promise is broken.
+//! Entry points for fuzzing: each function panics if an invariant is broken.
 
 use crate::source::Source;
 use lilt_model::yaml;
 
-/// The front end takes any text, and every position of what it makes leads back into the text.
+/// Checks that the front end accepts any text, and that every rewritten position maps into the text.
 pub fn front_end(text: &str) {
     let source = Source::new("Tiltfile", text.to_owned());
     let length = source.rewritten().len();
@@ -15,7 +15,7 @@ pub fn front_end(text: &str) {
     }
 }
 
-/// YAML is read or refused with a place inside of it, and what was read can be written and read again.
+/// Checks that YAML is parsed or refused with a position inside of it, and that parsed values can be encoded and parsed.
 pub fn yaml(text: &str) {
     // At most: YAML lets a carriage return end a line, too.
     let lines = u32::try_from(text.split(['\n', '\r']).count()).unwrap_or(u32::MAX);
@@ -218,18 +218,18 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(256))]
 
         #[test]
-        fn the_front_end_takes_any_text(text in prop_oneof![4 => starlark(), 1 => any::<String>()]) {
+        fn front_end_accepts_any_text(text in prop_oneof![4 => starlark(), 1 => any::<String>()]) {
             front_end(&text);
         }
 
         #[test]
-        fn yaml_of_any_structure_is_read_as_it_was_written(value in values()) {
+        fn encoded_yaml_of_any_structure_is_parsed_back(value in values()) {
             let written = yaml::encode(&value).expect("JSON can be YAML");
             prop_assert_eq!(yaml::document(&written), Ok(yaml::sorted(&value)), "{}", written);
         }
 
         #[test]
-        fn any_yaml_is_read_or_refused(text in prop_oneof![4 => pieces(), 1 => any::<String>()]) {
+        fn any_yaml_is_parsed_or_refused(text in prop_oneof![4 => pieces(), 1 => any::<String>()]) {
             super::yaml(&text);
         }
     }

@@ -1,5 +1,5 @@
-//! Ends a load before its time, also inside of a builtin that goes through very many elements: the interpreter looks
-//! only between the steps of the code.
+//! Ends a load early, also inside of a builtin that iterates over very many elements: the interpreter itself checks for
+//! cancellation only between statements.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
@@ -12,12 +12,12 @@ use crate::outside::Outside;
 use crate::progress::{Observer, Position};
 use crate::said::{Message, Said};
 
-/// How often a load that says nothing is looked after. A save or Ctrl-C waits no longer than this.
+/// How often cancellation and memory are checked while a load prints nothing.
 const LOOK: Duration = Duration::from_millis(20);
-/// What a load may take, in bytes. The interpreter counts strings and lists, but not what dicts and sets take.
+/// The most memory that a load may take, in bytes. The interpreter counts strings and lists, but not dicts and sets.
 const MOST_MEMORY: usize = 2 << 30;
 
-/// Why a load must end, once it must. All clones are the same one.
+/// A request to end a load, with its reason. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Halt(Arc<OnceLock<Reason>>);
 
@@ -32,7 +32,7 @@ impl Halt {
         self.0.get().is_some()
     }
 
-    /// What came of the load, if it must end.
+    /// Returns the failure of the load, if it must end.
     pub(crate) fn failure(&self) -> Option<Failure> {
         self.0.get().map(|reason| match reason {
             Reason::Cancelled => failure::cancelled(),
@@ -41,11 +41,11 @@ impl Halt {
     }
 
     fn ask(&self, reason: Reason) {
-        // The first reason stays.
+        // The first reason is kept.
         let _ = self.0.set(reason);
     }
 
-    /// Passes on what the load says until it has ended, and meanwhile asks it to end if it must.
+    /// Passes on the messages of a load until it has ended, and requests its end if it is cancelled or takes too much memory.
     pub(crate) fn look_after(
         &self,
         messages: &Receiver<Message>,

@@ -1,4 +1,4 @@
-//! Fingerprints of the code that a load ran.
+//! Hashes of the code that a load ran.
 
 use sha2::{Digest as _, Sha256};
 
@@ -7,11 +7,11 @@ use sha2::{Digest as _, Sha256};
 pub struct Hashes {
     /// Of the main file.
     pub tiltfile: String,
-    /// Of all files, one behind the other in the order in which they began to run.
+    /// Of all files, concatenated in the order in which they began to run.
     pub all_files: String,
 }
 
-/// Takes the files as they begin to run.
+/// Hashes the files in the order in which they begin to run.
 #[derive(Debug, Default)]
 pub(crate) struct Hasher {
     first: String,

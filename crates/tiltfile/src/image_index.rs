@@ -1,15 +1,15 @@
-//! Which of the project's images a reference means.
+//! Finds the project's image that a reference means.
 
 use std::collections::HashMap;
 
 use lilt_model::reference::Reference;
 
-/// The images that the project builds, and which of them a reference means.
+/// The images that the project builds, by their names.
 #[derive(Debug)]
 pub(crate) struct ImageIndex {
     /// By domain and path, with the positions.
     by_name: HashMap<(String, String), Vec<(usize, Reference)>>,
-    /// By position: stands for exactly its reference.
+    /// By position: whether it matches its exact reference only.
     exact: Vec<bool>,
 }
 
@@ -35,7 +35,7 @@ impl ImageIndex {
         self.exact[position]
     }
 
-    /// `x` and `x:tag` are two images: once there are several of one name, each stands for its own tag only.
+    /// Finds an image. If several have one name, such as `x` and `x:tag`, each matches its own tag only.
     pub(crate) fn find(&self, used: &Reference) -> Option<usize> {
         let same_name = self.by_name.get(&(used.domain().to_owned(), used.path().to_owned()))?;
         let matches = |(position, image): &&(usize, Reference)| !self.exact[*position] || image == used;
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_matter_only_where_they_tell_images_apart() {
+    fn tags_matter_only_for_images_of_the_same_name() {
         let index = ImageIndex::new(["web", "api:dev", "db", "db:two"].map(reference).into_iter());
         let find = |text| index.find(&reference(text));
         assert_eq!(find("web:anything"), Some(0));

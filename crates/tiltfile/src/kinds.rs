@@ -1,4 +1,4 @@
-//! What is known of kinds of objects: which are workloads, where they keep images, what is waited for.
+//! Kinds of objects: which are workloads, where their images are, and when they are ready.
 //!
 //! Kubernetes' own kinds need no entry for their images; `k8s_kind` and `k8s_image_json_path` add the user's.
 
@@ -15,7 +15,7 @@ pub(crate) struct Kinds(Vec<Kind>);
 #[derive(Debug)]
 struct Kind {
     selector: ObjectSelector,
-    /// Made when it is first needed: most Tiltfiles need few, and regular expressions take long to make.
+    /// Compiled on first use: most Tiltfiles need few, and compiling regular expressions takes long.
     matcher: OnceCell<ObjectMatcher>,
     locators: Vec<ImageLocator>,
     readiness: Option<PodReadiness>,
@@ -50,7 +50,7 @@ impl Kind {
 }
 
 impl Kinds {
-    /// Says more about the objects that a selector matches. A later word on the same selector replaces an earlier one.
+    /// Adds a definition for the objects that a selector matches. A later one for the same selector overrides an earlier one.
     pub(crate) fn define(
         &mut self,
         selector: &ObjectSelector,
@@ -75,7 +75,7 @@ impl Kinds {
         Ok(())
     }
 
-    /// Whether objects like this are workloads, with or without images.
+    /// Whether objects of this kind are workloads, with or without images.
     pub(crate) fn know(&self, object: &Value) -> bool {
         self.0.iter().any(|kind| kind.matches(object))
     }
@@ -90,7 +90,7 @@ impl Kinds {
         Ok(images)
     }
 
-    /// Those that are of use for one of these objects.
+    /// Returns the locators that apply to one of these objects.
     pub(crate) fn locators_for<'o>(
         &self,
         objects: impl Iterator<Item = &'o Value> + Clone,
@@ -100,7 +100,7 @@ impl Kinds {
         useful.flat_map(|kind| kind.locators.iter().cloned()).collect()
     }
 
-    /// What the kinds of these objects say about waiting for pods.
+    /// Returns the pod readiness of the kinds of these objects.
     pub(crate) fn readiness<'o>(&self, objects: impl Iterator<Item = &'o Value>) -> Option<PodReadiness> {
         let said: Vec<PodReadiness> = objects
             .flat_map(|object| self.0.iter().filter(|kind| kind.matches(object)))
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_end_and_cron_jobs_are_not_waited_for() {
+    fn jobs_wait_for_success_and_cron_jobs_are_ignored() {
         let kinds = Kinds::default();
         let object = |version: &str, kind: &str| json!({"apiVersion": version, "kind": kind});
         let readiness = |version, kind| kinds.readiness([object(version, kind)].iter());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_counts() {
+    fn last_kind_definition_wins() {
         let mut kinds = Kinds::default();
         let selector = ObjectSelector::partial("", "Machine", "", "");
         let paths = |path: &str| Some(Locations::Paths(vec![path.to_owned()]));

@@ -58,7 +58,7 @@ use progress::Position;
 use said::Message;
 use session::Session;
 
-/// The Kubernetes objects of a YAML text, with the items of lists in place of the lists.
+/// Returns the Kubernetes objects of a YAML text; lists are replaced by their items.
 pub fn kubernetes_objects(text: &str) -> Result<Vec<serde_json::Value>, Failure> {
     let objects = yaml::objects(text).map_err(|error| {
         let line = error.line.map(|line| format!(" in line {line}")).unwrap_or_default();
@@ -67,8 +67,7 @@ pub fn kubernetes_objects(text: &str) -> Result<Vec<serde_json::Value>, Failure>
     Ok(objects.into_iter().map(|(_, object)| object).collect())
 }
 
-/// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets what it says meanwhile, warnings too,
-/// on this thread.
+/// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets its output and warnings, on this thread.
 pub fn load(
     request: &LoadRequest,
     outside: &dyn Outside,
@@ -97,7 +96,7 @@ pub fn load(
             }
         };
         if !builtins::are_ready() {
-            // They take longer than most Tiltfiles to be read and parsed: meanwhile. Without a thread they come later.
+            // Building them takes longer than reading most Tiltfiles: it runs in parallel. Without a thread they are built later.
             let _ = std::thread::Builder::new().spawn_scoped(scope, builtins::make_ready);
         }
         halt.look_after(&messages, position, outside, cancelled, print);
@@ -144,13 +143,13 @@ fn evaluate_and_assemble(session: Session<'_>) -> Loaded {
     });
     let project = secrets.keep_out_of(project);
     for warning in project.iter().flat_map(|project| &project.warnings).skip(said) {
-        // Fails only when nobody listens any more.
+        // Fails only when the receiver is gone.
         let _ = printed.send(Message::Warning(warning.clone()));
     }
     Loaded { project, files, contents, hashes, calls, environment: environment::changes() }
 }
 
-/// A load that did not come to reading.
+/// The result of a load that failed before it read the Tiltfile.
 fn nothing(request: &LoadRequest, failure: Failure) -> Loaded {
     Loaded {
         project: Err(failure),
@@ -162,7 +161,7 @@ fn nothing(request: &LoadRequest, failure: Failure) -> Loaded {
     }
 }
 
-/// What the user's function calls the workloads, if there is one.
+/// Returns the names that the user's function gives to the workloads, if there is one.
 fn workload_names(session: &Session<'_>) -> Result<Option<Vec<String>>, Failure> {
     let declared = session.declared.borrow();
     let Some(place) = declared.workload_function.clone() else { return Ok(None) };
@@ -189,7 +188,7 @@ fn only(request: &LoadRequest) -> FileSet {
     FileSet { roots: vec![path.clone()], entries: [path].into(), ignores: Vec::new() }
 }
 
-/// Several failures as one: the first, with the others below it.
+/// Combines several failures: the first, with the others in its detail.
 fn together(failures: Vec<Failure>) -> Failure {
     let mut failures = failures.into_iter();
     let first = failures.next().unwrap_or_else(|| Failure::internal("assembling failed without a reason"));
@@ -197,7 +196,7 @@ fn together(failures: Vec<Failure>) -> Failure {
     if others.is_empty() {
         return first;
     }
-    // The hint of the first would be read as a hint to the last: it goes up to its own.
+    // At the end the hint of the first failure would be read as that of the last.
     let hint = first.hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
     let detail = format!("{}{hint}\n\n{}", first.detail.clone().unwrap_or_default(), others.join("\n\n"));
     Failure { hint: None, ..first }.detail(detail)

@@ -1,6 +1,7 @@
-//! Everything an evaluation may touch outside of its own memory, and nothing else does.
+//! The operating system and the kubeconfig, as far as an evaluation may use them.
 //!
-//! The program that loads Tiltfiles implements the trait. It is kept small so that a fuzzer or a test can refuse all of it.
+//! Nothing else in this crate does IO. The program that loads Tiltfiles implements the trait; it is small, so that a
+//! fuzzer or a test can deny everything.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,68 +23,66 @@ pub trait Outside: Sync {
     /// Returns the folder where lilt was started.
     fn start_directory(&self) -> Option<PathBuf>;
 
-    /// The time by which a load that takes long is reported.
+    /// Returns the monotonic time by which slow loads are reported and builtins are timed.
     fn now(&self) -> Instant;
 
-    /// How long ago a file was written; none if there is no such file, or nobody knows.
+    /// Returns how long ago a file was written; none if it does not exist or that is not known.
     fn age(&self, _path: &Path) -> Option<Duration> {
         None
     }
 
-    /// Writes a file as a whole or not at all, with the directories it needs. For what lilt keeps for itself, outside
-    /// of projects.
+    /// Writes a file atomically, and creates its directory. For lilt's own data, outside of projects.
     fn write_file(&self, _path: &Path, _content: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// A file with this content for other programs to read; gone when it is dropped.
+    /// Writes a temporary file for other programs to read; it is removed when the path is dropped.
     fn temporary_file(&self, _content: &[u8]) -> io::Result<tempfile::TempPath> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// All variables, sorted by name.
+    /// Returns all variables, sorted by name.
     fn environment(&self) -> Vec<(String, String)>;
 
     fn environment_variable(&self, name: &str) -> Option<String> {
         self.environment().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// The context that Kubernetes objects would go to; none if there is no kubeconfig.
+    /// Returns the context that Kubernetes objects are deployed to; none if there is no kubeconfig.
     fn kube_context(&self) -> Result<Option<KubeContext>, Failure>;
 
-    /// All contexts that kubeconfig has.
+    /// Returns all contexts of kubeconfig.
     fn kube_contexts(&self) -> Result<Vec<KubeContext>, Failure> {
         Ok(Vec::new())
     }
 
-    /// The kubeconfig that commands are given in place of theirs; none if they find their own. It is only read if it is
-    /// `needed`.
+    /// Returns the value of `KUBECONFIG` for commands; none if they find their own. It is only read if it is `needed`.
     fn kubeconfig_of_commands(&self, _needed: bool) -> Result<Option<PathBuf>, Failure> {
         Ok(None)
     }
 
-    /// How lilt was called: its name and arguments.
+    /// Returns lilt's command line.
     fn arguments(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The program that runs.
+    /// Returns the path of lilt's program.
     fn executable(&self) -> Option<PathBuf> {
         None
     }
 
-    /// What this process takes, in bytes; none where that is not known.
+    /// Returns the memory that this process takes, in bytes; none where that is not known.
     fn memory(&self) -> Option<usize> {
         None
     }
 
-    /// The path with its links resolved.
+    /// Resolves all links of a path.
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(path.to_owned())
     }
 
-    /// Runs to the end; `each_line` gets what it prints, as it comes. Ends it at once when `cancelled` says so. The
-    /// child has this environment and no other, and on top of it what the command itself sets.
+    /// Runs a command to its end; `each_line` gets its output as it comes. Ends it at once when `cancelled` returns true.
+    /// It gets this environment and no other, with the command's own variables on top of it.
     fn run(
         &self,
         command: &Command,

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Without `.`, `..` and doubled slashes, by the text alone.
+/// Removes `.`, `..` and doubled slashes, by the text alone.
 pub(crate) fn clean(path: &Path) -> PathBuf {
     let mut cleaned = PathBuf::new();
     for component in path.components() {

@@ -1,6 +1,6 @@
-//! What a load does right now, for those who wait for one that takes long.
+//! What a slow load is doing.
 //!
-//! The thread that evaluates notes each statement in one atomic. The thread that looks after it reads that, also while
+//! The thread that evaluates stores each statement in one atomic. The thread that supervises it reads that, also while
 //! a single statement takes long. Everything else comes with the messages of the load.
 
 use std::fmt;
@@ -20,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How much of a command is shown.
 const SHOWN: usize = 120;
 
-/// What a load that takes long does.
+/// What a slow load is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Since the load began.
@@ -52,7 +52,7 @@ impl Progress {
     }
 }
 
-/// The statement that runs. All clones are the same one.
+/// The statement that runs. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Position(Arc<AtomicU64>);
 
@@ -68,7 +68,7 @@ impl Position {
     }
 }
 
-/// What the thread that looks after a load knows of it.
+/// What the thread that supervises a load knows of it.
 #[derive(Debug)]
 pub(crate) struct Observer {
     position: Position,
@@ -91,7 +91,7 @@ impl Observer {
         self.command = command;
     }
 
-    /// What to report of a load that runs for this time, if it is time to.
+    /// Returns a report of a load that has run for this time, if one is due.
     pub(crate) fn report(&mut self, elapsed: Duration) -> Option<Progress> {
         if elapsed < self.next {
             return None;
@@ -109,7 +109,7 @@ impl Observer {
     }
 }
 
-/// The beginning of a command, on one line.
+/// Returns the beginning of a command, on one line.
 pub(crate) fn shorten(command: &str) -> String {
     let first: String = command.trim().lines().next().unwrap_or_default().chars().take(SHOWN).collect();
     if first.len() == command.trim().len() { first } else { first + "…" }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_names_the_line_of_the_text_that_the_user_wrote() {
+    fn progress_shows_the_line_of_the_users_text() {
         let position = Position::default();
         let mut observer = Observer::new(position.clone());
         let source = Source::new("/p/Tiltfile", "x = 1\nwhile True:\n\tlocal('a')\n".to_owned());

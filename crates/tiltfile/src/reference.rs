@@ -1,7 +1,6 @@
-//! What a Tiltfile can say, as data: every builtin with its signature and what the code says about it.
+//! The reference of all builtins as data: signatures and documentation.
 //!
-//! Made from the builtins themselves, so that it cannot name what there is not. How it is shown is the matter of
-//! others: pages, editors.
+//! Generated from the builtins themselves, so that it is always complete and correct. Pages and editors format it.
 
 mod bundled;
 mod stubs;
@@ -14,7 +13,7 @@ use crate::source::is_internal;
 
 pub use stubs::stubs;
 
-/// What belongs together.
+/// A page of the reference.
 #[derive(Clone, Debug)]
 pub struct Topic {
     /// Short, of lower case letters and hyphens.
@@ -27,7 +26,7 @@ pub struct Topic {
 /// A part of a topic: one module, or one extension.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// None for what has no module.
+    /// None for global functions.
     pub title: Option<String>,
     pub description: String,
     pub entries: Vec<Entry>,
@@ -36,7 +35,7 @@ pub struct Section {
 /// A function or a value.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// With the name of its module.
+    /// Qualified with the name of its module.
     pub name: String,
     /// None for a value.
     pub parameters: Option<Vec<Parameter>>,
@@ -45,10 +44,10 @@ pub struct Entry {
 
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// With the stars of one that takes all others.
+    /// With the stars of `*args` and `**kwargs`.
     pub name: String,
     pub default: Default,
-    /// Empty if the description of the function says it.
+    /// Empty if the description of the function has it.
     pub description: String,
 }
 
@@ -56,7 +55,7 @@ pub struct Parameter {
 pub enum Default {
     /// It must be given.
     None,
-    /// It need not be given; the description says what holds then.
+    /// It may be omitted; the description has the default.
     Unsaid,
     Value(String),
 }
@@ -108,7 +107,7 @@ const HEADS: [(&str, &str, &str); 13] = [
     ),
 ];
 
-/// What is no function: topic, name, and what it is.
+/// Values that are no functions: topic, name and description.
 const VALUES: [(&str, &str, &str); 12] = [
     ("language", "__file__", "The path of the file that runs."),
     ("language", "__name__", "`__main__` in the Tiltfile itself, the name of the file in one that it loads."),
@@ -132,7 +131,7 @@ const VALUES: [(&str, &str, &str); 12] = [
     ("surroundings", "os.path", "The functions for paths, below."),
 ];
 
-/// Functions that stand on another page than that of the file they are in.
+/// Functions on another page than the other functions of their file.
 const ELSEWHERE: [(&str, &str); 1] = [("trigger_mode", "settings")];
 
 /// The modules of each topic that is about modules.
@@ -142,7 +141,7 @@ const MODULES: [(&str, &[&str]); 3] = [
     ("v1alpha1", &["v1alpha1"]),
 ];
 
-/// All topics, in the order to read them.
+/// Returns all topics, in reading order.
 pub fn topics() -> Vec<Topic> {
     let mut topics: Vec<Topic> = HEADS.iter().map(|head| topic(*head)).collect();
     for (name, key) in ELSEWHERE {
@@ -161,7 +160,7 @@ pub fn topics() -> Vec<Topic> {
     topics
 }
 
-/// The functions of the Starlark specification that are as it describes them.
+/// Returns the functions that behave as the Starlark specification describes.
 pub fn standard_functions() -> Vec<String> {
     let standard = GlobalsBuilder::extended_by(&[LibraryExtension::SetType]).build();
     let mut own = GlobalsBuilder::new();
@@ -266,7 +265,7 @@ fn text_of(docs: &DocString) -> String {
     paragraphs.join("\n\n").trim().to_owned()
 }
 
-/// What a list of arguments says about one.
+/// Returns the description of one argument in a list of them.
 fn described(list: &str, name: &str) -> String {
     let beginning = format!("* `{name}`: ");
     list.lines().find_map(|line| line.strip_prefix(&beginning)).unwrap_or_default().to_owned()

@@ -27,7 +27,7 @@ pub(crate) fn get_or_build(build: fn() -> Registry) -> &'static Registry {
     REGISTRY.get_or_init(build)
 }
 
-/// Everything that can be named, for "did you mean".
+/// Returns all global names, for "did you mean".
 pub(crate) fn global_names() -> Vec<String> {
     let Some(registry) = get() else { return Vec::new() };
     let modules = registry.modules.iter().map(|(name, _)| (*name).to_owned());
@@ -35,7 +35,7 @@ pub(crate) fn global_names() -> Vec<String> {
     names.filter(|name| !crate::source::is_internal(name)).chain(modules).collect()
 }
 
-/// The name of a builtin with that of its module.
+/// Returns the name of a builtin, qualified with its module.
 pub(crate) fn full_name(value: Value<'_>) -> Option<String> {
     get()?.modules.iter().find_map(|(module, members)| {
         let (member, _) = members.iter().find(|(_, member)| member.to_value().ptr_eq(value))?;
@@ -43,7 +43,7 @@ pub(crate) fn full_name(value: Value<'_>) -> Option<String> {
     })
 }
 
-/// The parameters of a builtin, in order. Members of modules are found with the module's name and without.
+/// Returns the parameters of a builtin, in order. Members of modules are found with and without the module's name.
 pub(crate) fn parameters(function: &str) -> Option<Vec<String>> {
     let (module, member) =
         function.rsplit_once('.').map_or((None, function), |(module, member)| (Some(module), member));

@@ -1,4 +1,4 @@
-//! What a load is asked for, and what it returns.
+//! The request and the result of a load.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,43 +14,43 @@ use crate::hashes::Hashes;
 pub struct LoadRequest {
     /// Absolute.
     pub path: PathBuf,
-    /// What stands after `--` on the command line.
+    /// The arguments after `--` on the command line.
     pub args: Vec<String>,
     /// `up`, `ci` or `down`.
     pub subcommand: String,
-    /// What commands that the Tiltfile runs get unless their environment has it: `TILT_HOST`, `TILT_PORT` and the like.
+    /// Default variables of commands that the Tiltfile runs, such as `TILT_HOST` and `TILT_PORT`.
     pub variables: Vec<(String, String)>,
-    /// Folders in which those commands find programs after the ones of `PATH`.
+    /// Folders that are appended to the `PATH` of these commands.
     pub programs: Vec<PathBuf>,
-    /// What earlier loads of the session changed in the environment, as [`Loaded::environment`] tells it: it lasts.
+    /// What earlier loads of the session changed in the environment: their [`Loaded::environment`].
     pub environment: Vec<(String, Option<String>)>,
-    /// Whether to note how long each builtin takes.
+    /// Whether to measure how long each builtin takes.
     pub with_timings: bool,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Debug)]
 pub struct Loaded {
     pub project: Result<Project, Failure>,
-    /// What was read or looked for: a change to any of it asks for another load.
+    /// The files that were read or searched for: a change to one of them requires another load.
     pub files: FileSet,
-    /// The environment variables that the Tiltfile set, none for one that it removed, with those of the request:
-    /// commands of the session that run later get the same, and later loads.
+    /// The environment variables that the Tiltfile set (none: removed), with those of the request. Later commands of
+    /// the session and later loads get the same.
     pub environment: Vec<(String, Option<String>)>,
-    /// What the files that were read held then.
+    /// The contents of the files at the time they were read.
     pub contents: Contents,
-    /// Of the code that ran.
+    /// Hashes of the code that ran.
     pub hashes: Hashes,
-    /// The builtins that were called, in the order in which they ended; empty unless the request asks for them.
+    /// The calls of builtins, in the order in which they ended; empty unless the request asks for timings.
     pub calls: Vec<BuiltinCall>,
 }
 
 /// One call of a builtin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltinCall {
-    /// With that of its module.
+    /// Qualified with its module.
     pub name: String,
-    /// Those that were given by position, as a tuple prints.
+    /// The positional arguments, printed as a tuple.
     pub arguments: String,
     pub took: Duration,
 }

@@ -1,7 +1,7 @@
 //! Reports top-level uses of a global that is bound only further down, before anything of the file runs.
 //!
-//! Tilt's resolver goes through a file from top to bottom: at top level a name means the global or loaded name bound
-//! above, or a builtin, or it is undefined. The bodies of functions and comprehensions are resolved against the whole
+//! Tilt resolves a file from top to bottom: at top level a name is the global or loaded name bound above, or a builtin,
+//! or it is undefined. The bodies of functions and comprehensions are resolved against the whole
 //! file. The interpreter's own resolver treats all code like a function body, so that the statements before the use
 //! would run. Names that the file never binds are left to it.
 
@@ -83,7 +83,7 @@ impl<'a, P: Fn(&str) -> bool> Resolver<'a, P> {
                 self.target = None;
                 self.bind_target(&assign.lhs);
             }
-            // Not a use: whether the name has a value is found out when it runs.
+            // Not a use: whether the name has a value is checked at run time.
             Stmt::AssignModify(target, _, value) => {
                 self.expression(value);
                 self.bind_target(target);
@@ -153,7 +153,7 @@ impl<'a, P: Fn(&str) -> bool> Resolver<'a, P> {
             return;
         }
         let (start, end) = self.original(span);
-        // `x *= y` was written out by the front end: its `x` stands on both sides.
+        // The front end expands `x *= y`, so `x` is on both sides.
         if self.target == Some((start, end)) {
             return;
         }

@@ -1,4 +1,4 @@
-//! What came of a load, as the JSON that `tilt alpha tiltfile-result` prints: scripts read it.
+//! The result of a load as the JSON that `tilt alpha tiltfile-result` prints, which scripts read.
 //!
 //! Pure. Names, their order and what is left out when empty are Tilt's. The values of Secrets are not in it; names, paths and keys
 //! that equal one are.
@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 use crate::assemble::UNCATEGORIZED;
 use crate::request::Loaded;
 
-/// Objects are told from this time on: `started`.
+/// Returns the result. `started` is the time from which Kubernetes objects are watched.
 pub fn tiltfile_result(loaded: &Loaded, started: Timestamp) -> Result<TiltfileResult<'_>, &Failure> {
     let project = loaded.project.as_ref()?;
     let everywhere = loaded.files.ignores.as_slice();
@@ -33,7 +33,7 @@ pub fn tiltfile_result(loaded: &Loaded, started: Timestamp) -> Result<TiltfileRe
     Ok(TiltfileResult { loaded, project, context, redactor: Redactor::new(&project.secrets) })
 }
 
-/// Made while it is written: the whole of it would take many times what the project takes.
+/// Built while it is serialized: as a whole it would take many times the memory of the project.
 #[derive(Debug)]
 pub struct TiltfileResult<'l> {
     loaded: &'l Loaded,
@@ -95,7 +95,7 @@ impl TiltfileResult<'_> {
 /// What all resources share.
 #[derive(Clone, Copy, Debug)]
 struct Context<'p> {
-    /// These rules stand at the end of each resource's own; Tilt has them apart.
+    /// Rules at the end of each resource's own; Tilt's result has them separately.
     everywhere: &'p [IgnoreRule],
     started: Timestamp,
     settings: &'p Settings,
@@ -109,7 +109,7 @@ impl Context<'_> {
 
 fn manifest(resource: &Resource, context: Context<'_>) -> Node {
     let images = match &resource.body {
-        // These never go the way of resources with images.
+        // They have no images.
         Body::Local(_) => Node::NULL,
         Body::Kubernetes(_) if resource.name.as_str() == UNCATEGORIZED => Node::NULL,
         Body::Kubernetes(body) => image::targets(&resource.name, &body.images, context),
@@ -183,7 +183,7 @@ fn telemetry(telemetry: Option<&Telemetry>) -> Node {
         .finish()
 }
 
-/// Which there are, but not their values: what is printed gets into logs and bug reports.
+/// Lists the secrets without their values: the output gets into logs and bug reports.
 fn secrets(secrets: &[Secret]) -> Value {
     let mut fields = Map::new();
     for secret in secrets {
@@ -239,7 +239,7 @@ fn registry(settings: &Settings) -> Node {
         .finish()
 }
 
-/// By kind, then by name.
+/// Returns the objects by kind, then by name.
 fn objects(objects: &[Value]) -> Value {
     let mut kinds: Map<String, Value> = Map::new();
     for object in objects {
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_named_as_the_api_names_them() {
+    fn kind_plurals_equal_those_of_the_api() {
         let cases = [
             ("UIButton", "uibuttons"),
             ("FileWatch", "filewatches"),

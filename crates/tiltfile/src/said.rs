@@ -1,4 +1,4 @@
-//! What a load says while it goes on.
+//! What a load reports while it runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::progress::Progress;
 use crate::source::Source;
 
-/// A text that the Tiltfile printed, or a warning: its own, by `warn()`, or one of the load. They come in the order in
-/// which they were said. Shown with `Display`, as Tilt shows them.
+/// A text that the Tiltfile printed, a warning (by `warn()` or of the load itself), or a progress report, in order.
+/// `Display` formats them as Tilt does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said<'t> {
     Line(&'t str),
     Warning(&'t str),
-    /// The load takes long, and does this.
+    /// What a slow load is doing.
     Progress(&'t Progress),
 }
 
@@ -26,13 +26,13 @@ impl fmt::Display for Said<'_> {
     }
 }
 
-/// On its way from the thread that evaluates.
+/// A message of the thread that evaluates.
 #[derive(Clone, Debug)]
 pub(crate) enum Message {
     Line(String),
     Warning(String),
-    /// A file whose statements run from now on.
+    /// A file begins to run.
     File(Arc<Source>),
-    /// The command that runs from now on, or none.
+    /// A command begins to run (its text) or has ended (none).
     Command(Option<String>),
 }

@@ -1,4 +1,4 @@
-//! The values of the Secrets among the objects that a Tiltfile gave: they are kept out of all that is printed.
+//! The values of the Secrets that a Tiltfile declares, which are redacted in all output.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::declare::ObjectDeclaration;
 
-/// What is known so far; looks at every object once.
+/// The secrets found so far; every object is scanned once.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
     looked_at: usize,
@@ -18,12 +18,12 @@ pub(crate) struct Secrets {
 }
 
 impl Secrets {
-    /// Looks at the objects that came since the last time.
+    /// Scans the objects that were added since the last call.
     pub(crate) fn look_at(&mut self, objects: &[ObjectDeclaration]) {
         let mut changed = false;
         for object in objects.get(self.looked_at..).unwrap_or_default() {
             for secret in values(&object.value) {
-                // The same value in two places: the last one names it.
+                // The same value twice: the last Secret names it.
                 self.found.retain(|found| found.value != secret.value);
                 self.found.push(secret);
                 changed = true;
@@ -39,7 +39,7 @@ impl Secrets {
         self.redactor.redact(text).into_owned()
     }
 
-    /// What came of the load, without a secret in what will be shown of it.
+    /// Redacts the result of a load.
     pub(crate) fn keep_out_of(self, outcome: Result<Project, Failure>) -> Result<Project, Failure> {
         let redact = |text: String| self.redact(&text);
         match outcome {
@@ -55,7 +55,7 @@ impl Secrets {
     }
 }
 
-/// Of one object; none if it is no Secret.
+/// Returns the values of a Secret; none of other objects.
 fn values(object: &Value) -> Vec<Secret> {
     let is = |field: &str, expected: &str| object.get(field).and_then(Value::as_str) == Some(expected);
     if !is("kind", "Secret") || !is("apiVersion", "v1") {
@@ -68,7 +68,7 @@ fn values(object: &Value) -> Vec<Secret> {
     };
     let encoded = texts("data").into_iter().map(|(key, text)| {
         let packed: String = text.chars().filter(|character| !character.is_whitespace()).collect();
-        // Whoever forgot to encode it still did not want it shown.
+        // A value that is not base64 is redacted as it is.
         (key, STANDARD.decode(packed).unwrap_or_else(|_| text.into_bytes()))
     });
     let plain = texts("stringData").into_iter().map(|(key, text)| (key, text.into_bytes()));

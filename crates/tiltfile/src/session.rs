@@ -1,4 +1,4 @@
-//! What one load knows and collects: builtins reach it through the evaluator.
+//! The state of one load, which builtins reach through the evaluator.
 //!
 //! It holds plain data only, never a Starlark value: those belong to the heap of one file.
 
@@ -40,39 +40,39 @@ pub(crate) struct Session<'a> {
     pub(crate) request: &'a LoadRequest,
     pub(crate) outside: &'a dyn Outside,
     pub(crate) cancelled: &'a (dyn Fn() -> bool + Sync),
-    /// Asked for by who looks after the load.
+    /// Requested by the thread that supervises the load.
     pub(crate) halt: Halt,
     pub(crate) declared: RefCell<Declarations>,
     /// The statement that runs.
     position: Position,
-    /// The file of the statement that was noted last, and its number.
+    /// The file of the last statement, and its number.
     noted_file: Cell<Option<(CodeMapId, u32)>>,
-    /// The numbers of the files whose statements were noted.
+    /// The numbers of the files that have run statements.
     file_numbers: RefCell<HashMap<CodeMapId, u32>>,
-    /// Goes to the thread that asked for the load, as it comes.
+    /// To the thread that requested the load.
     printed: SyncSender<Message>,
-    /// Files and directories that were read or looked for, with all that is below them.
+    /// Files and directories that were read or searched for, with everything below them.
     files: RefCell<BTreeSet<PathBuf>>,
-    /// Files that were read or looked for, also if there are directories in their places.
+    /// Files that were read or searched for, also if their paths are directories.
     entries: RefCell<BTreeSet<PathBuf>>,
-    /// The places that were looked at for a `.git`.
+    /// The paths that were checked for being a `.git` directory.
     repositories: RefCell<HashMap<PathBuf, bool>>,
-    /// What the files that were read held.
+    /// Fingerprints of the files that were read.
     contents: RefCell<BTreeMap<PathBuf, Option<u64>>>,
     sources: RefCell<HashMap<PathBuf, Arc<Source>>>,
-    /// Of the code that ran.
+    /// Hashes of the code that ran.
     hasher: RefCell<Hasher>,
     /// Files that were loaded to the end; each runs once.
     pub(crate) modules: RefCell<HashMap<PathBuf, LoadedFile>>,
     /// The files that run now, the innermost last.
     pub(crate) running: RefCell<Vec<PathBuf>>,
-    /// What `warn()` was called with; it has been shown.
+    /// The warnings of `warn()`, which were printed already.
     warnings: RefCell<Vec<String>>,
-    /// What names the resources of workloads.
+    /// Names the resources of workloads.
     pub(crate) workload_function: RefCell<WorkloadFunction>,
-    /// Of the objects that were given so far.
+    /// The secrets among the objects that were declared so far.
     secrets: RefCell<Secrets>,
-    /// How long builtins took, in the order in which they ended; kept if the request asks for it.
+    /// The calls of builtins, in the order in which they ended; recorded if the request asks for timings.
     calls: RefCell<Vec<BuiltinCall>>,
     /// Runs a file that another one names; none if this session evaluates nothing.
     pub(crate) load_file: Option<LoadFile>,
@@ -81,7 +81,7 @@ pub(crate) struct Session<'a> {
 /// Runs a file, unless it ran already. The evaluation knows how: it needs the builtins, which in turn need the session.
 pub(crate) type LoadFile = fn(&Session<'_>, &str) -> starlark::Result<LoadedFile>;
 
-/// A file that ran to its end.
+/// A file that has run to its end.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadedFile {
     /// What `load` can take from it.
@@ -93,7 +93,7 @@ pub(crate) struct LoadedFile {
 /// The function of `workload_to_resource_function`, as far as it is known while files run.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadFunction {
-    /// The file that ran when it was given last.
+    /// The file that registered it last.
     pub(crate) noted_in: Option<PathBuf>,
     pub(crate) function: Option<OwnedFrozenValue>,
 }
@@ -104,7 +104,7 @@ impl fmt::Debug for Session<'_> {
     }
 }
 
-/// The session that this code runs in.
+/// Returns the session that this code runs in.
 pub(crate) fn session<'a, 'e>(eval: &Evaluator<'_, 'a, 'e>) -> &'a Session<'e> {
     eval.extra
         .and_then(|extra| extra.downcast_ref::<Session<'e>>())
@@ -151,12 +151,12 @@ impl<'a> Session<'a> {
         Self { load_file: Some(load_file), ..self }
     }
 
-    /// Where to send what the load says.
+    /// Returns the channel for the messages of the load.
     pub(crate) fn messages(&self) -> SyncSender<Message> {
         self.printed.clone()
     }
 
-    /// Called before each statement: must be quick.
+    /// Stores the current statement. Called before each one: must be quick.
     pub(crate) fn note_statement(&self, span: FileSpanRef<'_>) {
         let id = span.file.id();
         let number = match self.noted_file.get() {
@@ -170,7 +170,7 @@ impl<'a> Session<'a> {
         self.position.set(number, span.span.begin().get());
     }
 
-    /// The number of a file, which is announced when it is new; zero if its text is not known.
+    /// Returns the number of a file, which is announced when it is new; zero if its text is not known.
     fn file_number(&self, span: &FileSpanRef<'_>) -> u32 {
         let mut numbers = self.file_numbers.borrow_mut();
         if let Some(number) = numbers.get(&span.file.id()) {
@@ -178,7 +178,7 @@ impl<'a> Session<'a> {
         }
         let source = self.source(Path::new(span.file.filename()));
         let number = source.map_or(0, |source| {
-            // Fails only when nobody listens any more.
+            // Fails only when the receiver is gone.
             let _ = self.printed.send(Message::File(source));
             u32::try_from(numbers.values().filter(|number| **number > 0).count() + 1).unwrap_or(0)
         });
@@ -187,14 +187,14 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn print(&self, line: &str) {
-        // Fails only when nobody listens any more, and then nobody misses it.
+        // Fails only when the receiver is gone, and then nobody needs it.
         let _ = self.printed.send(Message::Line(self.without_secrets(line)));
     }
 
-    /// Secrets of objects that were given so far are not shown.
+    /// Redacts the secrets of the objects that were declared so far.
     fn without_secrets(&self, text: &str) -> String {
         let mut secrets = self.secrets.borrow_mut();
-        // A builtin that prints while it declares something prints nothing of what it declares.
+        // Borrowed by a builtin that prints while it declares something: what it declares is not printed.
         if let Ok(declared) = self.declared.try_borrow() {
             if declared.show_secrets {
                 return text.to_owned();
@@ -204,7 +204,7 @@ impl<'a> Session<'a> {
         secrets.redact(text)
     }
 
-    /// Those of all objects, unless they may be shown.
+    /// Returns the secrets of all objects, unless they may be shown.
     pub(crate) fn secrets(&self) -> Secrets {
         let declared = self.declared.borrow();
         let mut secrets = self.secrets.take();
@@ -215,7 +215,7 @@ impl<'a> Session<'a> {
         secrets
     }
 
-    /// Shown at once, and kept with the result of the load.
+    /// Prints a warning at once, and adds it to the result of the load.
     pub(crate) fn warn(&self, message: String) {
         let _ = self.printed.send(Message::Warning(self.without_secrets(&message)));
         self.warnings.borrow_mut().push(message);
@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
 
     /// Runs a command with the environment that this load gives to its children.
     ///
-    /// `shown` is what is reported if it takes long.
+    /// `shown` is the text for progress reports.
     pub(crate) fn run(
         &self,
         shown: &str,
@@ -248,7 +248,7 @@ impl<'a> Session<'a> {
         });
         let environment = environment::of_children(self.request, kubeconfig);
         let shown = self.without_secrets(&shorten(shown));
-        // These fail only when nobody listens any more.
+        // These fail only when the receiver is gone.
         let _ = self.printed.send(Message::Command(Some(shown)));
         let output = self.outside.run(command, &environment, stdin, self.cancelled, each_line);
         let _ = self.printed.send(Message::Command(None));
@@ -267,12 +267,12 @@ impl<'a> Session<'a> {
         (self.cancelled)()
     }
 
-    /// Whether the code must not go on.
+    /// Whether the evaluation must stop.
     pub(crate) fn must_end(&self) -> bool {
         self.halt.is_asked() || self.is_cancelled()
     }
 
-    /// The file that runs now; a function runs in the file that called it, as in Tilt.
+    /// Returns the file that runs now; a function runs in the file that called it, as in Tilt.
     pub(crate) fn current_file(&self) -> PathBuf {
         self.running.borrow().last().unwrap_or(&self.request.path).clone()
     }
@@ -281,12 +281,12 @@ impl<'a> Session<'a> {
         self.current_file().parent().unwrap_or(Path::new("/")).to_owned()
     }
 
-    /// Absolute and clean; relative paths count from the file that runs.
+    /// Makes a path absolute and clean; relative paths start from the folder of the file that runs.
     pub(crate) fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         clean(&self.directory().join(path))
     }
 
-    /// Whether there is such a `.git`. Looked up once: every resource asks for the same few.
+    /// Whether a path is a `.git` directory. Cached: every resource asks for the same few.
     pub(crate) fn is_repository(&self, path: &Path) -> bool {
         if let Some(known) = self.repositories.borrow().get(path) {
             return *known;
@@ -306,7 +306,7 @@ impl<'a> Session<'a> {
         self.entries.borrow_mut().insert(path.to_owned());
     }
 
-    /// Reads a file and notes it, also if it is missing: creating it reloads then.
+    /// Reads and watches a file, also if it is missing: creating it reloads then.
     pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let content = self.outside.read_file(path);
         let known = content.as_deref().ok().map(fingerprint);
@@ -340,14 +340,14 @@ impl<'a> Session<'a> {
         self.sources.borrow_mut().insert(source.path().to_owned(), source);
     }
 
-    /// Of the code that ran so far; it begins anew.
+    /// Returns the hashes of the code that ran so far, and resets them.
     pub(crate) fn hashes(&self) -> Hashes {
         self.hasher.take().finish()
     }
 
-    /// Where the builtin that runs now was called.
+    /// Returns the source span of the call of the builtin that runs now.
     pub(crate) fn place(&self, eval: &Evaluator<'_, '_, '_>) -> starlark::Result<Place> {
-        // A timed builtin is called by what times it, which has no place of its own.
+        // A timed builtin is called by its wrapper, which has no span of its own.
         let outer = || eval.call_stack().into_frames().into_iter().rev().find_map(|frame| frame.location);
         eval.call_stack_top_location()
             .or_else(outer)
@@ -355,7 +355,7 @@ impl<'a> Session<'a> {
             .ok_or_else(|| raise(Failure::internal("a builtin was called from nowhere")))
     }
 
-    /// The declarations, what is to be watched, and what the files held that were read.
+    /// Returns the declarations, the files to watch, and the contents of the files that were read.
     pub(crate) fn into_parts(self) -> (Declarations, FileSet, Contents) {
         let contents = Contents(self.contents.into_inner().into_iter().collect());
         let (mut roots, mut entries) = (self.files.into_inner(), self.entries.into_inner());
@@ -367,7 +367,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Notes each statement before it runs.
+/// Stores each statement as the position before it runs.
 #[derive(Debug)]
 pub(crate) struct StatementHook;
 

@@ -1,10 +1,9 @@
-//! The front end: what stands between a Tiltfile's text and the Starlark parser.
+//! The front end: rewrites a Tiltfile for the Starlark parser.
 //!
-//! Tilt's dialect knows `while`, tabs as indentation and `assert` as an ordinary name, and its strings, dicts and sets
-//! have methods that the interpreter lacks or has otherwise. All of that is rewritten here, before parsing, and every
-//! position that comes back from the interpreter is mapped to the text the user wrote. Nothing here reports errors
-//! but for literals that Tilt refuses and the interpreter takes; what else is malformed is passed on as it is, so that
-//! the parser complains.
+//! Tilt's dialect has `while`, tabs as indentation and `assert` as an ordinary name, and its strings, dicts and sets
+//! have methods that the interpreter lacks or implements differently. All of that is rewritten here, before parsing, and
+//! every position of the interpreter is mapped back to the user's text. The only errors reported here are literals and
+//! nesting that the interpreter would accept; other malformed text is passed on unchanged to the parser.
 
 mod depth;
 mod literal;
@@ -21,7 +20,7 @@ use token::tokens;
 pub(crate) use literal::Problem;
 pub(crate) use overrides::is_internal;
 
-/// The iterable without end that `while` runs over.
+/// The endless iterable that `while` is rewritten to loop over.
 pub(crate) const FOREVER: &str = "__forever__";
 /// What `%` calls.
 pub(crate) const PERCENT: &str = "__percent__";
@@ -35,14 +34,14 @@ pub(crate) const SHIFT: &str = "__shift__";
 pub(crate) const EQUAL: &str = "__equal__";
 /// What `!=` calls.
 pub(crate) const UNEQUAL: &str = "__unequal__";
-/// What comparisons call where there may be sets, which the interpreter does not order.
+/// What comparisons call in files that may have sets, which the interpreter does not compare.
 pub(crate) const COMPARISONS: [(&str, &str); 4] =
     [("<", "__less__"), ("<=", "__at_most__"), (">", "__greater__"), (">=", "__at_least__")];
-/// What `assert` is called behind the front end.
+/// The name that replaces `assert`.
 pub(crate) const ASSERT: &str = "assert__";
 
-/// The name of a function of a Tiltfile. The interpreter writes the absolute path of its file before it, which no
-/// builtin has.
+/// Returns the name of a function of a Tiltfile; none for builtins. The interpreter prefixes the former with the
+/// absolute path of the file.
 pub(crate) fn defined_name(text: &str) -> Option<&str> {
     text.contains(['/', '\\']).then(|| match text.rsplit('.').next().unwrap_or(text) {
         ASSERT => "assert",
@@ -56,20 +55,20 @@ pub(crate) struct Source {
     path: PathBuf,
     text: String,
     rewritten: String,
-    /// In order of `at`, without gaps.
+    /// Sorted by `at`, without gaps.
     segments: Vec<Segment>,
     line_starts: Vec<usize>,
-    /// Identifiers, and strings that could be ones.
+    /// Identifiers, and strings that could be identifiers.
     words: HashSet<String>,
     problem: Option<Problem>,
 }
 
-/// A piece of the rewritten text and what it stands for.
+/// A segment of the rewritten text and its range in the user's text.
 #[derive(Debug)]
 struct Segment {
     at: usize,
     original: Range<usize>,
-    /// Whether it was taken over byte by byte; else all of it stands for all of `original`.
+    /// Whether it was copied byte by byte; otherwise the whole segment maps to the whole of `original`.
     copied: bool,
 }
 
@@ -78,7 +77,7 @@ impl Source {
         let found = tokens(&text);
         let words = found.iter().filter_map(|token| token.word(&text)).map(str::to_owned).collect();
         let problem = depth::problem(&text, &found).or_else(|| literal::problem(&text, &found));
-        // A text that will not run need not be ready for it.
+        // A text with a problem is not evaluated.
         let (rewritten, segments) = match problem {
             None => rewrite::rewrite(&text, &found),
             Some(_) => (String::new(), Vec::new()),
@@ -99,24 +98,24 @@ impl Source {
         &self.rewritten
     }
 
-    /// The first thing that Tilt refuses and the parser would take.
+    /// Returns the first problem that Tilt refuses and the parser would accept.
     pub(crate) fn problem(&self) -> Option<&Problem> {
         self.problem.as_ref()
     }
 
-    /// Whether this name could be bound somewhere in the file.
+    /// Whether the name occurs in the file.
     pub(crate) fn mentions(&self, name: &str) -> bool {
         self.words.contains(name)
     }
 
-    /// Whether a position is in a line that begins without white space: such a line is in no function.
+    /// Whether a position is in a line without indentation: such a line is in no function.
     pub(crate) fn is_on_unindented_line(&self, offset: usize) -> bool {
         let before = self.text.get(..offset).unwrap_or_default();
         let line = &self.text[before.rfind('\n').map_or(0, |at| at + 1)..];
         !line.starts_with([' ', '\t'])
     }
 
-    /// Whether this name is bound by lines without indentation only: then it is a variable of the whole file.
+    /// Whether the name is bound by lines without indentation only: then it is a global variable.
     pub(crate) fn binds_at_top_only(&self, name: &str) -> bool {
         let binds = |line: &str| {
             let Some(rest) = line.strip_prefix("def ").unwrap_or(line).strip_prefix(name) else {
@@ -131,7 +130,7 @@ impl Source {
         self.text.lines().any(binds) && !self.text.lines().any(indented)
     }
 
-    /// The range of the user's text that a range of the rewritten one stands for.
+    /// Maps a range of the rewritten text to the user's text.
     pub(crate) fn original_range(&self, start: usize, end: usize) -> (usize, usize) {
         let first = self.original(start).start;
         let last = if end > start { self.original(end - 1).end } else { first };
@@ -150,7 +149,7 @@ impl Source {
         position..(position + 1).min(segment.original.end)
     }
 
-    /// Counted from 1, the column in characters.
+    /// Returns line and column, counted from 1, the column in characters.
     pub(crate) fn line_and_column(&self, offset: usize) -> (u32, u32) {
         let line = self.line_starts.partition_point(|start| *start <= offset).max(1);
         let start = self.line_starts[line - 1];

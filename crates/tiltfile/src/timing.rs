@@ -1,4 +1,4 @@
-//! How long builtins take, for who looks for what makes a Tiltfile slow.
+//! Measures how long builtins take, to find what makes a Tiltfile slow.
 
 // Only for what the derives of starlark generate.
 #![allow(unsafe_code)]
@@ -16,7 +16,7 @@ use starlark::values::{
 use crate::request::BuiltinCall;
 use crate::session::session;
 
-/// Functions of the language itself, which are not timed: they are everywhere and take no time.
+/// Functions of the language itself, which are not timed: they are frequent and fast.
 const LANGUAGE: [&str; 31] = [
     "abs",
     "all",
@@ -60,7 +60,7 @@ pub(crate) struct Timed {
 starlark_simple_value!(Timed);
 
 impl Timed {
-    /// None for what cannot be called, or is not worth it.
+    /// Wraps a builtin; none for values that are no functions, and for functions that are not timed.
     pub(crate) fn new(name: String, function: FrozenValue) -> Option<Timed> {
         let is_function = function.to_value().get_type() == "function";
         let worth_it =

@@ -1,7 +1,7 @@
-//! The values that builtins hand out and take back: blobs, live update steps, forwards, links, and those of the
+//! The Starlark values that builtins return and take: blobs, live update steps, forwards, links, and types of the
 //! language that the interpreter lacks.
 //!
-//! They hold plain data only and are immutable, so that they cross from one file to another without ado.
+//! They hold plain data only and are immutable, so that files can share them.
 
 // Only for what the derives of starlark generate.
 #![allow(unsafe_code)]
@@ -45,7 +45,7 @@ pub(crate) use kubernetes::{CustomBuildValue, ObjectId};
 pub(crate) use probe::{ActionValue, ProbeValue};
 pub(crate) use range::Range;
 
-/// Text with a note of where it came from. Builtins that take a path or a text tell by it which was meant.
+/// Text and its origin. Builtins that take a path or a text distinguish them by this type.
 #[derive(Clone, Debug, PartialEq, Eq, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
 pub(crate) struct Blob {
     pub(crate) text: String,
@@ -163,7 +163,7 @@ impl<'v> StarlarkValue<'v> for ForwardValue {}
 pub(crate) struct LinkValue {
     #[allocative(skip)]
     pub(crate) link: Link,
-    /// The URL as Tilt has it: `localhost:4000` counts as one with a scheme.
+    /// The URL as Tilt shows it: `localhost:4000` counts as one with a scheme.
     pub(crate) url: String,
 }
 starlark_simple_value!(LinkValue);
@@ -209,7 +209,7 @@ impl<'v> StarlarkValue<'v> for TriggerModeValue {
     }
 }
 
-/// `os`, `os.path`, `config`: names under a name.
+/// A module of builtins: `os`, `os.path`, `config`.
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
 pub(crate) struct Namespace {
     pub(crate) name: String,

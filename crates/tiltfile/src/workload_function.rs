@@ -1,7 +1,7 @@
-//! The function that names resources, kept from the file that gave it until all workloads are known.
+//! The function that names resources, kept from the file that registers it until all workloads are known.
 //!
-//! A value lives in the heap of the file that runs. The function is put among that file's names, under one that no
-//! file can write, is frozen with it, and is called when everything was declared.
+//! A value lives in the heap of the file that runs. The function is stored as a variable of that file whose name no
+//! Tiltfile can use, is frozen with the file, and is called after all declarations.
 
 use starlark::environment::FrozenModule;
 use starlark::eval::Evaluator;
@@ -12,7 +12,7 @@ use crate::session::{Session, session};
 /// Private, and no identifier.
 const NAME: &str = "_workload_to_resource_function()";
 
-/// Notes that this is the function, until another one is.
+/// Registers the function, in place of an earlier one.
 pub(crate) fn note<'v>(function: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<()> {
     let session = session(eval);
     let place = session.place(eval)?;
@@ -22,7 +22,7 @@ pub(crate) fn note<'v>(function: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) ->
     Ok(())
 }
 
-/// Takes the function out of a file that has run, if it holds the one that counts.
+/// Takes the function from a file that has run, if that file registered it last.
 pub(crate) fn keep(session: &Session<'_>, module: &FrozenModule) {
     let mut kept = session.workload_function.borrow_mut();
     if kept.noted_in.as_ref() == Some(&session.current_file())

@@ -61,7 +61,7 @@ fn printed(output: &Output) -> String {
 }
 
 #[test]
-fn secrets_and_config_maps_are_what_kubectl_makes_of_files() {
+fn secret_and_configmap_extensions_equal_kubectl_output() {
     let namespace = Bed::get().namespace("ext-secret");
     let machine = machine(&namespace);
     machine.write("project/conf/key", "top");
@@ -84,7 +84,7 @@ fn secrets_and_config_maps_are_what_kubectl_makes_of_files() {
 }
 
 #[test]
-fn objects_of_the_deployment_extension_are_taken_by_the_cluster() {
+fn deployment_extension_objects_pass_strict_validation() {
     let namespace = Bed::get().namespace("ext-deployment");
     let machine = machine(&namespace);
     let (project, _) = project(
@@ -103,7 +103,7 @@ fn objects_of_the_deployment_extension_are_taken_by_the_cluster() {
 }
 
 #[test]
-fn the_version_of_the_cluster_is_looked_at() {
+fn cluster_version_is_checked() {
     let namespace = Bed::get().namespace("ext-version");
     let machine = machine(&namespace);
     let load = "load('ext://min_k8s_version', 'min_k8s_version', 'max_k8s_version')\n";
@@ -119,7 +119,7 @@ fn custom_deploy(project: &Project) -> &CustomDeploy {
 }
 
 #[test]
-fn a_chart_is_installed_with_the_images_and_removed() {
+fn helm_resource_installs_with_images_and_uninstalls() {
     let bed = Bed::get();
     let (namespace, other) = (bed.namespace("ext-helm"), bed.namespace("ext-helm-other"));
     let machine = machine(&namespace);
@@ -169,7 +169,7 @@ fn a_chart_is_installed_with_the_images_and_removed() {
     other.kubectl(&get);
     printed(&run(&machine, &deploy.delete, &images));
     assert!(other.try_kubectl(&get).unwrap_err().contains("not found"));
-    // What is gone already is no failure.
+    // Deleting it twice is no failure.
     printed(&run(&machine, &deploy.delete, &images));
 }
 
@@ -181,7 +181,7 @@ fn decode(machine: &Machine, text: &str) -> Value {
 }
 
 #[test]
-fn a_chart_that_fails_says_so_and_prints_no_objects() {
+fn failing_helm_resource_prints_no_objects() {
     let namespace = Bed::get().namespace("ext-helm-bad");
     let machine = machine(&namespace);
     let (project, _) = project(
@@ -232,7 +232,7 @@ fn helm(machine: &Machine, words: &[&str]) {
 }
 
 #[test]
-fn a_chart_of_a_repository_is_pulled_and_rendered() {
+fn helm_remote_pulls_and_renders_a_chart() {
     let namespace = Bed::get().namespace("ext-helm-remote");
     let machine = machine(&namespace);
     machine.write("source/app/Chart.yaml", CHART);

@@ -1,4 +1,4 @@
-//! The programs that make objects, as they really are: helm, kustomize, kubectl, Docker Compose.
+//! The real programs that render objects: helm, kustomize, kubectl, Docker Compose.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
@@ -139,7 +139,7 @@ fn helm_renders_a_chart() {
 }
 
 #[test]
-fn helm_takes_every_argument() {
+fn helm_accepts_every_argument() {
     let machine = Machine::new(&CHART);
     machine.write("more.yaml", "color: blue\n");
     let (loaded, printed) = machine.load(&format!(
@@ -163,7 +163,7 @@ fn helm_takes_every_argument() {
 }
 
 #[test]
-fn a_chart_that_fails_says_why() {
+fn failing_helm_chart_shows_the_cause() {
     let machine = Machine::new(&CHART);
     machine.write("chart/templates/broken.yaml", "{{ fail \"no color\" }}\n");
     let failure = machine.failure("helm('chart')\n");
@@ -210,7 +210,7 @@ fn kustomize_builds_and_watches_the_whole_tree() {
 }
 
 #[test]
-fn without_kustomize_there_is_kubectl() {
+fn kubectl_kustomize_is_the_fallback_for_kustomize() {
     let mut machine = Machine::new(&KUSTOMIZATION);
     // A folder with kubectl alone.
     let kubectl =
@@ -232,7 +232,7 @@ fn without_kustomize_there_is_kubectl() {
 }
 
 #[test]
-fn a_kustomization_that_fails_says_why() {
+fn failing_kustomization_shows_the_cause() {
     let machine = Machine::new(&[("over/kustomization.yaml", "resources: [absent.yaml]\n")]);
     let (loaded, _) = machine.load("kustomize('over')\n");
     let failure = loaded.project.as_ref().unwrap_err();
@@ -302,7 +302,7 @@ fn compose_services_are_resources() {
 }
 
 #[test]
-fn compose_takes_every_argument() {
+fn docker_compose_accepts_every_argument() {
     let machine = Machine::new(&[("docker-compose.yml", COMPOSE), ("web.env", ""), ("vars.env", "TAG=17\n")]);
     let (project, _) = machine.project(
         "docker_compose(['docker-compose.yml', blob('services: {db: {ports: [\"5432:5432\"]}}'), encode_yaml({'services': {'db': {'labels': {'a': 'b'}}}})],
@@ -321,7 +321,7 @@ fn compose_takes_every_argument() {
 }
 
 #[test]
-fn compose_values_are_those_of_tilt() {
+fn compose_values_equal_those_of_tilt() {
     let mut machine = Machine::new(&[
         (
             "sub/docker-compose.yml",
@@ -364,7 +364,7 @@ fn compose_values_are_those_of_tilt() {
 }
 
 #[test]
-fn profiles_come_from_the_environment_and_calls_add_up() {
+fn compose_profiles_come_from_the_environment_and_calls_are_merged() {
     let mut machine = Machine::new(&[
         ("docker-compose.yml", COMPOSE),
         ("web.env", ""),
@@ -382,7 +382,7 @@ fn profiles_come_from_the_environment_and_calls_add_up() {
 }
 
 #[test]
-fn dc_resource_says_more_about_a_service() {
+fn dc_resource_adds_options_to_a_service() {
     let machine = Machine::new(&[("docker-compose.yml", COMPOSE), ("web.env", "")]);
     let (project, _) = machine.project(
         "docker_compose('docker-compose.yml')
@@ -408,7 +408,7 @@ dc_resource('db', new_name='postgres')
 }
 
 #[test]
-fn mistakes_with_compose_are_told() {
+fn invalid_compose_calls_are_errors() {
     let machine = Machine::new(&[
         ("docker-compose.yml", COMPOSE),
         ("web.env", ""),
@@ -450,7 +450,7 @@ fn mistakes_with_compose_are_told() {
 }
 
 #[test]
-fn an_image_that_compose_does_not_use_is_warned_of() {
+fn image_unused_by_compose_is_a_warning() {
     let machine = Machine::new(&[("docker-compose.yml", COMPOSE), ("web.env", "")]);
     let (project, _) = machine.project(
         "docker_compose('docker-compose.yml')\ndocker_build('postgrs', '.', dockerfile_contents='FROM a')\n",

@@ -1,4 +1,4 @@
-//! The environment of a load: what a Tiltfile reads and sets, what its commands get, and what is told about it.
+//! The environment of a load: what a Tiltfile reads and sets, what its commands get, and what is reported.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
@@ -63,7 +63,7 @@ fn show(variables: &str) -> String {
 }
 
 #[test]
-fn commands_see_what_was_set_and_not_what_was_removed() {
+fn commands_see_set_variables_and_no_removed_ones() {
     let mut case = Case::new();
     case.environment.push(("GONE", "still here"));
     let text =
@@ -76,7 +76,7 @@ fn commands_see_what_was_set_and_not_what_was_removed() {
 }
 
 #[test]
-fn what_was_changed_is_told_once_for_each_variable() {
+fn each_changed_variable_is_reported_once() {
     let mut case = Case::new();
     case.environment.push(("GONE", "x"));
     let (loaded, _) =
@@ -88,7 +88,7 @@ fn what_was_changed_is_told_once_for_each_variable() {
 }
 
 #[test]
-fn what_was_changed_lasts_for_the_loads_to_come() {
+fn changed_variables_persist_for_later_loads() {
     let mut case = Case::new();
     case.environment.push(("GONE", "x"));
     let text =
@@ -102,7 +102,7 @@ fn what_was_changed_lasts_for_the_loads_to_come() {
 }
 
 #[test]
-fn a_load_leaves_the_process_and_other_loads_alone() {
+fn load_changes_no_environment_of_the_process_or_other_loads() {
     let case = Case::new();
     case.printed("os.environ['LILT_LEAK'] = '1'\n");
     assert!(std::env::var("LILT_LEAK").is_err());
@@ -119,7 +119,7 @@ fn files_of_a_load_share_one_environment() {
 }
 
 #[test]
-fn commands_get_what_commands_of_a_session_get() {
+fn local_commands_get_the_session_variables() {
     let mut case = Case::new();
     case.variables = vec![("TILT_HOST", "localhost"), ("TILT_PORT", "10350"), ("FORCE_COLOR", "1")];
     let all = "$TILT_HOST $TILT_PORT $TILT_DISABLE_ANALYTICS $LINES $COLUMNS $PYTHONUNBUFFERED $FORCE_COLOR";
@@ -129,7 +129,7 @@ fn commands_get_what_commands_of_a_session_get() {
 }
 
 #[test]
-fn what_is_set_already_stays() {
+fn variables_of_the_environment_override_session_variables() {
     let mut case = Case::new();
     case.variables = vec![("TILT_HOST", "localhost"), ("FORCE_COLOR", "1")];
     case.environment.extend([("TILT_HOST", "elsewhere"), ("COLUMNS", "200"), ("FORCE_COLOR", "0")]);
@@ -138,7 +138,7 @@ fn what_is_set_already_stays() {
 }
 
 #[test]
-fn programs_are_found_after_those_of_the_path() {
+fn extra_program_folders_are_searched_after_path() {
     use std::os::unix::fs::PermissionsExt;
     let mut case = Case::new();
     let programs = case.directory.path().join("programs");
@@ -153,7 +153,7 @@ fn programs_are_found_after_those_of_the_path() {
 }
 
 #[test]
-fn the_way_lilt_was_called_is_known() {
+fn sys_argv_and_executable_are_those_of_lilt() {
     let case = Case::new();
     assert_eq!(case.printed("print(sys.argv, sys.executable)\n"), ["[\"lilt\", \"up\"] /bin/lilt"]);
     let (loaded, _) = case.load("sys.argv.append('x')\n");
@@ -175,7 +175,7 @@ fn links_are_resolved() {
 }
 
 #[test]
-fn warnings_are_shown_as_they_come_and_kept_with_the_result() {
+fn warnings_are_printed_at_once_and_kept_in_the_result() {
     let case = Case::new();
     let (loaded, lines) = case.load("warn('careful')\nwarn(msg='again')\n");
     assert_eq!(loaded.project.unwrap().warnings, ["careful", "again"]);

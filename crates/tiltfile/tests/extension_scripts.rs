@@ -1,4 +1,4 @@
-//! The scripts that extensions bring along, run with stand-ins for the programs they call.
+//! The scripts of extensions, run with stand-ins for the programs they call.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
@@ -49,7 +49,7 @@ fn success(output: &Output) -> String {
 }
 
 #[test]
-fn every_script_keeps_to_the_rules_of_sh() {
+fn every_script_is_valid_sh() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("extensions");
     let mut checked = 0;
     for folder in fs::read_dir(root).unwrap() {
@@ -102,7 +102,7 @@ fn syncback_uses_the_rsync_of_the_container() {
 }
 
 #[test]
-fn syncback_takes_an_archive_where_the_container_has_no_rsync() {
+fn syncback_uses_an_archive_without_rsync_in_the_container() {
     let place = Place::new();
     place.program("kubectl", &KUBECTL.replace("\"$@\"", r#"case "$1" in *rsync*) exit 127 ;; esac; "$@""#));
     // The last two words are the folders.
@@ -126,7 +126,7 @@ cp -r "$1." "$2""#,
 }
 
 #[test]
-fn syncback_says_that_rsync_is_missing_or_old() {
+fn syncback_reports_missing_or_old_rsync() {
     let place = Place::new();
     for body in ["exit 127", "echo 'rsync  version 2.6.9  protocol version 29'"] {
         place.program("rsync", body);
@@ -137,7 +137,7 @@ fn syncback_says_that_rsync_is_missing_or_old() {
 }
 
 #[test]
-fn the_remote_shell_of_rsync_drops_the_host() {
+fn rsync_remote_shell_drops_the_host() {
     let place = Place::new();
     place.program("kubectl", "printf '<%s>' \"$@\"");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("extensions/syncback/remote_shell.sh");
@@ -148,7 +148,7 @@ fn the_remote_shell_of_rsync_drops_the_host() {
     assert_eq!(success(&output), "<exec><-i><deploy/web><-n><dev><--><rsync><--server>");
 }
 
-/// Answers for one command, of which `$FIELDS` says what is known: lines of path and value.
+/// A stand-in for tilt that knows one command: the file `fields` has lines of path and value.
 const TILT: &str = r#"echo "$*" >> "$PLACE/calls"
 case "$1" in
     get)
@@ -168,7 +168,7 @@ const RUNNING: &str = r".metadata.name build
 ";
 
 #[test]
-fn a_running_command_gets_a_cancel_button() {
+fn running_command_gets_a_cancel_button() {
     let place = Place::new();
     place.program("tilt", TILT);
     fs::write(place.path("fields"), RUNNING).unwrap();
@@ -188,7 +188,7 @@ fn a_running_command_gets_a_cancel_button() {
 }
 
 #[test]
-fn commands_of_others_get_no_button_and_gone_ones_lose_it() {
+fn only_existing_commands_of_resources_have_a_cancel_button() {
     let place = Place::new();
     place.program("tilt", TILT);
     for fields in [RUNNING.replace("Tiltfile", "UIButton"), RUNNING.replace("resource web", "other web")] {
@@ -204,7 +204,7 @@ fn commands_of_others_get_no_button_and_gone_ones_lose_it() {
 }
 
 #[test]
-fn the_cancel_button_ends_the_process() {
+fn cancel_button_ends_the_process() {
     let place = Place::new();
     place.program("tilt", TILT);
     let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
@@ -216,7 +216,7 @@ fn the_cancel_button_ends_the_process() {
 }
 
 #[test]
-fn every_command_that_is_told_of_is_looked_at() {
+fn every_watched_command_is_checked() {
     let place = Place::new();
     let watch = "case \"$*\" in *--watch*) echo cmd.tilt.dev/build; echo cmd.tilt.dev/test; exit ;; esac\n";
     place.program("tilt", &format!("{watch}{TILT}"));
@@ -238,7 +238,7 @@ fn forwards_are_listed_by_resource() {
 }
 
 #[test]
-fn the_namespaces_of_kubefwd_follow_what_is_deployed() {
+fn kubefwd_namespaces_follow_the_deployed_resources() {
     let place = Place::new();
     place.program("tilt", "case \"$*\" in *--watch*) echo kd/a ;; *) printf 'web dev web' ;; esac");
     fs::write(place.path("wish"), "").unwrap();
@@ -247,7 +247,7 @@ fn the_namespaces_of_kubefwd_follow_what_is_deployed() {
 }
 
 #[test]
-fn kubefwd_starts_anew_with_each_wish_and_ends_with_it() {
+fn kubefwd_restarts_when_the_namespaces_change() {
     let place = Place::new();
     // Ends the whole by removing the wish when it was started for both.
     place.program(

@@ -1,4 +1,4 @@
-//! Extensions: where `ext://` leads, and what each one that lilt carries declares.
+//! Extensions: how `ext://` is resolved, and what each bundled one declares.
 //!
 //! Every folder of `extensions` is a project whose outcome is a snapshot. Repositories are real ones, made with git in a
 //! temporary folder; kubectl and helm are stand-ins that print what they are called with (the real ones: `bed_extensions`).
@@ -174,7 +174,7 @@ mod loading {
     }
 
     #[test]
-    fn the_default_repository_is_fetched_and_then_used_offline() {
+    fn default_repository_is_fetched_and_then_used_offline() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         machine.redirect("https://github.com/tilt-dev/tilt-extensions", &folder);
@@ -190,7 +190,7 @@ mod loading {
     }
 
     #[test]
-    fn a_copy_is_refreshed_when_it_is_old() {
+    fn old_clone_is_fetched_again() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         machine.redirect(ADDRESS, &folder);
@@ -204,7 +204,7 @@ mod loading {
     }
 
     #[test]
-    fn an_old_copy_does_when_there_is_no_network() {
+    fn old_clone_is_used_without_a_network() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         machine.redirect(ADDRESS, &folder);
@@ -219,7 +219,7 @@ mod loading {
     }
 
     #[test]
-    fn a_default_branch_that_was_renamed_is_followed() {
+    fn renamed_default_branch_is_followed() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         machine.redirect(ADDRESS, &folder);
@@ -234,7 +234,7 @@ mod loading {
     }
 
     #[test]
-    fn a_ref_is_kept_to_and_its_copy_is_its_own() {
+    fn each_ref_has_its_own_clone_and_is_not_refreshed() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         machine.git(&folder, &["tag", "v1"]);
@@ -252,7 +252,7 @@ mod loading {
         assert_eq!(machine.load_text(&registered(", ref='v1'", GREET)).unwrap(), "hello 1\n");
     }
 
-    /// Passes everything on to git, and notes command lines and what git would send to the server.
+    /// Calls git, and records command lines and the credentials that git would send to the server.
     const NOTING_GIT: &str = r#"#!/bin/sh
 PATH=${PATH#*:}
 echo "$*" >> "$HOME/command-lines"
@@ -308,7 +308,7 @@ exec git "$@"
     }
 
     #[test]
-    fn http_is_warned_of_and_kept_apart_from_https() {
+    fn http_repository_is_a_warning_and_separate_from_https() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         machine.redirect(ADDRESS, &folder);
@@ -343,7 +343,7 @@ exec git "$@"
     }
 
     #[test]
-    fn newest_commit_that_another_program_replaced_is_fetched_again() {
+    fn replaced_newest_commit_is_fetched_again() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         machine.write("repository/greet/words.star", "word = 'newer'\n");
@@ -391,7 +391,7 @@ exec git "$@"
     }
 
     #[test]
-    fn submodule_over_http_is_warned_of() {
+    fn submodule_over_http_is_a_warning() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         let modules = "[submodule \"x\"]\n\tpath = x\n\turl = http://me:s3cret@git.example.test/x\n";
@@ -404,20 +404,20 @@ exec git "$@"
     }
 
     #[test]
-    fn a_ref_that_is_not_there_is_told() {
+    fn missing_ref_is_an_error() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         machine.redirect(ADDRESS, &folder);
         let failure = machine.load_text(&registered(", ref='v9'", GREET)).unwrap_err();
         assert_eq!(failure.message, format!("the extension repository {ADDRESS} has no \"v9\""));
         assert!(failure.location.is_some());
-        // The failed attempt does not stand in the way of the next.
+        // The failed attempt does not affect the next.
         machine.git(&folder, &["tag", "v9"]);
         assert_eq!(last_line(&machine.load_text(&registered(", ref='v9'", GREET)).unwrap()), "hello 1");
     }
 
     #[test]
-    fn a_clone_that_was_made_by_hand_or_by_tilt_is_taken_over() {
+    fn clone_made_by_hand_or_by_tilt_is_reused() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         let place = machine.path("data/tilt-dev/tilt_modules/git.example.test/team/extensions");
@@ -429,7 +429,7 @@ exec git "$@"
     }
 
     #[test]
-    fn a_fetch_that_was_cut_short_is_made_good() {
+    fn interrupted_fetch_is_completed() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         let place = "data/tilt-dev/tilt_modules/git.example.test/team/extensions";
@@ -440,7 +440,7 @@ exec git "$@"
     }
 
     #[test]
-    fn a_failing_fetch_says_what_to_do() {
+    fn failed_fetch_has_a_hint() {
         let mut machine = Machine::new();
         machine.redirect(ADDRESS, &machine.path("nowhere"));
         let failure = machine.load_text(&registered("", GREET)).unwrap_err();
@@ -453,7 +453,7 @@ exec git "$@"
     }
 
     #[test]
-    fn a_misspelt_name_finds_the_one_that_is_meant() {
+    fn misspelt_extension_gets_a_suggestion() {
         let mut machine = Machine::new();
         machine.system.has_no_programs = true;
         let failure = machine.load_text("load('ext://restart_proces', 'x')").unwrap_err();
@@ -464,7 +464,7 @@ exec git "$@"
     }
 
     #[test]
-    fn a_folder_of_this_machine_is_used_where_it_is() {
+    fn local_repository_is_used_in_place() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         machine.system.has_no_programs = true;
@@ -482,7 +482,7 @@ exec git "$@"
     }
 
     #[test]
-    fn a_folder_of_this_machine_with_a_ref_is_fetched_from() {
+    fn local_repository_with_a_ref_is_cloned() {
         let machine = Machine::new();
         let folder = repository(&machine);
         machine.git(&folder, &["tag", "v1"]);
@@ -493,7 +493,7 @@ exec git "$@"
     }
 
     #[test]
-    fn load_hosts_and_subpaths_lead_into_a_repository() {
+    fn load_host_and_subpath_resolve_into_a_repository() {
         let mut machine = Machine::new();
         let folder = repository(&machine);
         machine.redirect(ADDRESS, &folder);
@@ -505,7 +505,7 @@ exec git "$@"
     }
 
     #[test]
-    fn a_repository_of_ones_own_takes_the_place_of_what_lilt_carries() {
+    fn registered_default_repository_overrides_bundled_extensions() {
         let machine = Machine::new();
         machine.write("own/dotenv/Tiltfile", "def dotenv(): print('my own')\n");
         let url = format!("file://{}", machine.path("own").display());
@@ -516,7 +516,7 @@ exec git "$@"
     }
 
     #[test]
-    fn wrong_repositories_and_paths_are_refused() {
+    fn invalid_repositories_and_paths_are_refused() {
         let machine = Machine::new();
         let folder = repository(&machine).display().to_string();
         let message = |repository: &str, path: &str| {
@@ -536,7 +536,7 @@ exec git "$@"
     }
 
     #[test]
-    fn an_extension_runs_once_in_its_own_folder() {
+    fn extension_runs_once_in_its_own_folder() {
         let machine = Machine::new();
         let folder = machine.path("own");
         machine.write(
@@ -572,7 +572,7 @@ exec git "$@"
     }
 
     #[test]
-    fn an_error_in_an_extension_shows_its_line_and_the_way_there() {
+    fn error_in_an_extension_shows_its_line_and_the_stack() {
         let machine = Machine::new();
         machine.write("own/broken/Tiltfile", "\nlocal_resource('a', no_such='x')\n");
         let url = format!("file://{}", machine.path("own").display());
@@ -588,7 +588,7 @@ exec git "$@"
     }
 
     #[test]
-    fn what_lilt_carries_is_mended_when_it_was_changed() {
+    fn modified_bundled_extension_is_restored() {
         let machine = Machine::new();
         let text = "load('ext://local_output', 'local_output')\nprint(local_output('echo x', echo_off=True, quiet=True))\n";
         assert_eq!(machine.load_text(text).unwrap(), "x\n");

@@ -41,7 +41,7 @@ fn outcome(case: &str) -> String {
         ..LoadRequest::default()
     };
     let mut text = String::new();
-    // Warnings stand in the result, too.
+    // Warnings are in the result, too.
     let loaded = load(&request, &system, &|| false, &mut |said| match said {
         Said::Line(line) => writeln!(text, "{line}").unwrap(),
         Said::Warning(_) | Said::Progress(_) => {}

@@ -1,5 +1,4 @@
-//! No text makes a load panic or hang, with everything outside shut off. The targets of fuzz/ look for the same without
-//! end.
+//! No text makes a load panic or hang, without access to the system. The targets of fuzz/ test the same without end.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
@@ -43,7 +42,7 @@ fn tiltfiles() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
-/// Names and signs of Tiltfiles, put together without regard to any rule.
+/// Tokens of Tiltfiles in any order.
 fn token_soup() -> impl Strategy<Value = String> {
     let token = prop::sample::select(vec![
         "x",
@@ -129,10 +128,10 @@ static FIXTURES: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 #[derive(Clone, Debug)]
 enum Mutation {
-    /// Takes some characters away.
+    /// Removes some characters.
     Remove(Index, u8),
     Insert(Index, &'static str),
-    /// Says a line again at another place.
+    /// Repeats a line at another position.
     Repeat(Index, Index),
 }
 
@@ -180,17 +179,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn no_text_is_too_bad(text in prop_oneof![4 => tiltfiles(), 1 => any::<String>()]) {
+    fn any_text_loads_without_panic(text in prop_oneof![4 => tiltfiles(), 1 => any::<String>()]) {
         evaluate(text);
     }
 
     #[test]
-    fn no_soup_is_too_thick(text in token_soup()) {
+    fn any_token_sequence_loads_without_panic(text in token_soup()) {
         evaluate(text);
     }
 
     #[test]
-    fn no_typing_error_is_too_odd(fixture in any::<Index>(), mutations in mutations()) {
+    fn mutated_fixtures_load_without_panic(fixture in any::<Index>(), mutations in mutations()) {
         evaluate(mutate(&FIXTURES[fixture.index(FIXTURES.len())], &mutations));
     }
 }

@@ -11,7 +11,7 @@ use lilt_model::resource::Body;
 use support::Machine;
 
 #[test]
-fn it_is_taken_where_a_path_is() {
+fn local_git_repo_is_accepted_as_a_path() {
     let machine = Machine::new();
     let repo = machine.path("project/repo");
     fs::create_dir_all(&repo).unwrap();

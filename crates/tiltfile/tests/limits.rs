@@ -1,5 +1,4 @@
-//! No Tiltfile brings lilt down or makes it hang, whatever it does to the language: what goes too far is an error, and
-//! a load that was cancelled ends.
+//! No Tiltfile crashes lilt or makes it hang: exceeding a limit is an error, and a cancelled load ends.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
@@ -21,7 +20,7 @@ fn failure_of(text: &str, cancelled: &(dyn Fn() -> bool + Sync)) -> Failure {
 }
 
 #[test]
-fn text_that_nests_without_end_is_an_error() {
+fn too_deeply_nested_code_is_an_error() {
     let cases = [
         format!("x = {}1{}", "(".repeat(100_000), ")".repeat(100_000)),
         format!("x = {}1", "1 + ".repeat(100_000)),
@@ -41,7 +40,7 @@ fn text_that_nests_without_end_is_an_error() {
 }
 
 #[test]
-fn values_that_nest_without_end_are_an_error() {
+fn too_deeply_nested_values_are_an_error() {
     let grow = "for _ in range(20000): x = ";
     let too_deep = "comparison exceeded maximum recursion depth";
     for (text, message) in [
@@ -62,7 +61,7 @@ fn values_that_nest_without_end_are_an_error() {
 }
 
 #[test]
-fn more_memory_than_there_is_is_an_error() {
+fn excessive_memory_is_an_error() {
     let too_much = "the Tiltfile needs too much memory";
     for (text, message) in [
         ("x = [0] * 2000000000\n", "excessive repeat (1 * 2000000000 elements)"),
@@ -84,7 +83,7 @@ fn more_memory_than_there_is_is_an_error() {
 }
 
 #[test]
-fn numbers_that_grow_without_end_are_an_error() {
+fn excessive_numbers_are_an_error() {
     for (text, message) in [
         ("1 << 1000000000\n", "shift count too large: 1000000000"),
         ("x = 10\nwhile True: x *= x\n", "the product is too large a number"),
@@ -95,7 +94,7 @@ fn numbers_that_grow_without_end_are_an_error() {
 }
 
 #[test]
-fn values_that_hold_each_other_many_times_are_not_written_without_end() {
+fn shared_values_are_not_written_without_limit() {
     let grow = "x = 'a' * 1000\nfor _ in range(60): x = [x, x]\n";
     let printed = failure_of(&format!("{grow}print(x)\n"), &|| false);
     assert_eq!(printed.message, "the Tiltfile needs too much memory");
@@ -131,7 +130,7 @@ fn every_loop_ends_when_the_load_is_cancelled() {
         "x = set()\nx.update(range(1000000000000000))\n",
         "def f(*numbers): pass\nf(*range(1000000000000000))\n",
     ] {
-        // Looks a few times before it gives up: the code must already be running.
+        // Checked a few times before it is cancelled: the code must already be running.
         let looks = AtomicUsize::new(0);
         let failure = failure_of(text, &|| looks.fetch_add(1, Ordering::Relaxed) > 3);
         assert!(failure.message.contains("cancelled"), "{text}: {failure}");

@@ -1,4 +1,4 @@
-//! What a load promises besides its result: it can be cancelled, it keeps to itself, it knows every builtin.
+//! A load can be cancelled, is isolated, and knows every builtin.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
@@ -30,7 +30,7 @@ fn load_in(directory: &Path, text: &str) -> Loaded {
 }
 
 #[test]
-fn every_builtin_of_tilt_has_a_name_here() {
+fn every_builtin_of_tilt_is_defined() {
     let names: Vec<&str> = include_str!("builtin-names.txt").lines().filter(|name| *name != "load").collect();
     assert_eq!(names.len(), 132);
     let directory = tempfile::tempdir().unwrap();
@@ -39,12 +39,12 @@ fn every_builtin_of_tilt_has_a_name_here() {
 }
 
 #[test]
-fn an_endless_loop_is_cancelled() {
+fn endless_loop_is_cancelled() {
     let directory = tempfile::tempdir().unwrap();
     for text in
         ["while True:\n  pass\n", "def f():\n  while True: pass\nf()\n", "[0 for _ in range(2000000000)]\n"]
     {
-        // Looks a few times before it gives up: the code must already be running.
+        // Checked a few times before it is cancelled: the code must already be running.
         let looks = AtomicUsize::new(0);
         let cancelled = || looks.fetch_add(1, Ordering::Relaxed) > 3;
         let failure = load_text(directory.path(), text, &cancelled, &mut |_| {}).project.unwrap_err();
@@ -53,7 +53,7 @@ fn an_endless_loop_is_cancelled() {
 }
 
 #[test]
-fn a_running_command_is_cancelled_with_its_children() {
+fn running_command_is_cancelled_with_its_children() {
     let directory = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
     let text = "local('sleep 1000 & echo $!; wait', echo_off=True)\n";
@@ -76,7 +76,7 @@ fn a_running_command_is_cancelled_with_its_children() {
 }
 
 #[test]
-fn what_is_printed_comes_while_it_runs() {
+fn output_is_passed_on_while_the_load_runs() {
     let directory = tempfile::tempdir().unwrap();
     let seen = AtomicBool::new(false);
     // Ends only because its first line was seen.
@@ -93,7 +93,7 @@ fn what_is_printed_comes_while_it_runs() {
 }
 
 #[test]
-fn warnings_come_between_the_lines_and_count() {
+fn warnings_are_printed_in_order_with_the_lines() {
     let directory = tempfile::tempdir().unwrap();
     let text = "print('a')\nwarn('b')\nprint('c')\nwarn('d\\ne')\ndocker_build('unused', '.', dockerfile_contents='FROM x')\n";
     let mut said = Vec::new();
@@ -146,7 +146,7 @@ fn make_executable(path: &Path) {
 /// Compose knows `--no-env-resolution` since 2025.
 #[cfg(unix)]
 #[test]
-fn env_files_are_those_of_the_yaml_where_compose_is_old() {
+fn old_compose_takes_env_files_from_the_yaml() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let compose = "#!/bin/sh\ncase \"$*\" in *--no-env*) echo 'unknown flag: --no-env-resolution' >&2; exit 16;; esac\n\
@@ -179,7 +179,7 @@ fn env_files_are_those_of_the_yaml_where_compose_is_old() {
 }
 
 #[test]
-fn unreadable_chart_warns_that_its_local_dependencies_are_not_watched() {
+fn unreadable_chart_warns_about_unwatched_local_dependencies() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("chart")).unwrap();
     fs::write(directory.path().join("chart/Chart.yaml"), "a: 1\n\t- b\n").unwrap();
@@ -212,7 +212,7 @@ fn json_number_with_exponent_but_no_point_is_an_error() {
 }
 
 #[test]
-fn warnings_of_a_load_that_fails_are_shown_where_they_were_said() {
+fn warnings_of_a_failing_load_are_printed_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let mut said = Vec::new();
     let text = "warn('b')\nprint('c')\nfail('d')\n";
@@ -230,7 +230,7 @@ fn calls_may_nest_deep() {
 }
 
 #[test]
-fn recursion_without_end_is_an_error_and_no_crash() {
+fn infinite_recursion_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     for text in [
         "def f(n): return f(n + 1)\nf(0)\n",
@@ -244,7 +244,7 @@ fn recursion_without_end_is_an_error_and_no_crash() {
 }
 
 #[test]
-fn a_missing_tiltfile_is_watched_for() {
+fn missing_tiltfile_is_watched() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("Tiltfile");
     let request = LoadRequest {
@@ -299,7 +299,7 @@ fn directory_in_place_of_a_file_is_watched_without_its_content() {
 #[test]
 fn no_kubeconfig_is_read_without_objects() {
     let directory = tempfile::tempdir().unwrap();
-    // The context would be refused if it were looked at.
+    // The context would be refused if it were checked.
     let outside = TestSystem::with_context("production", "production");
     let path = directory.path().join("Tiltfile");
     fs::write(&path, "local_resource('a', 'true')\n").unwrap();
@@ -317,7 +317,7 @@ fn loads_share_nothing() {
 }
 
 #[test]
-fn a_thousand_resources_keep_their_order() {
+fn thousand_resources_keep_their_order() {
     let directory = tempfile::tempdir().unwrap();
     let text: String = (0..1000).map(|number| format!("local_resource('r{number}', 'true')\n")).collect();
     let project = load_in(directory.path(), &text).project.unwrap();

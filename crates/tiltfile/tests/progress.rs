@@ -1,4 +1,4 @@
-//! What is reported of a load that takes long. The clock is the test's own: each look at it is a second later.
+//! The progress reports of a slow load. The clock is the test's own: each time it is read is a second later.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use lilt_tiltfile::{LoadRequest, Progress, Said, load};
 use support::TestSystem;
 
-/// Loads until it reports what is awaited, and gives that report. Gives up after very many looks.
+/// Loads until the awaited report comes, and returns it. Gives up after very many checks.
 fn report_of(directory: &Path, text: &str, is_awaited: impl Fn(&Progress) -> bool) -> Progress {
     let path = directory.join("Tiltfile");
     fs::write(&path, text).unwrap();

@@ -1,5 +1,5 @@
-//! The pages of docs/reference are written from the code. When they differ, a test writes them anew and fails once, so
-//! that the change is seen and committed. And nothing that Tilt has is missing.
+//! The pages of docs/reference are generated from the code. When they differ, a test writes them and fails once, so that
+//! the change is seen and committed. And no builtin of Tilt is missing.
 
 #![allow(clippy::disallowed_methods, reason = "the tests are about files of the project")]
 
@@ -12,7 +12,7 @@ use lilt_tiltfile::reference::{Default, Entry, Parameter, Topic, standard_functi
 const HEAD: &str = "<!-- Written by `cargo test -p lilt-tiltfile --test reference`; do not edit. -->\n\n";
 
 #[test]
-fn the_pages_are_those_of_the_code() {
+fn reference_pages_match_the_code() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
     let mut wanted: BTreeMap<String, String> =
         topics().iter().map(|topic| (format!("{}.md", topic.key), page(topic))).collect();
@@ -40,7 +40,7 @@ fn the_pages_are_those_of_the_code() {
 }
 
 #[test]
-fn everything_says_what_it_is_for() {
+fn every_builtin_is_documented() {
     let silent: Vec<String> = topics()
         .into_iter()
         .flat_map(|topic| topic.sections)

@@ -12,7 +12,7 @@ use lilt_tiltfile::{LoadRequest, load};
 use support::{Shortage, TestSystem};
 
 #[test]
-fn load_without_descriptors_or_processes_fails_for_lack_of_them() {
+fn load_without_descriptors_or_processes_reports_the_shortage() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("short"), "").unwrap();
     let path = directory.path().join("Tiltfile");

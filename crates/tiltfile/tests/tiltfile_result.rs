@@ -19,7 +19,7 @@ fn evaluate(tiltfile: PathBuf) -> Loaded {
     load(&request, &Machine::new().system, &|| false, &mut |_| {})
 }
 
-/// With the project's folder told as `/project`.
+/// Returns the result, with `/project` in place of the project's folder.
 fn result(directory: &Path) -> Value {
     let loaded = evaluate(directory.join("Tiltfile"));
     let started = Timestamp::from_rfc3339(STARTED).unwrap();
@@ -34,7 +34,7 @@ fn result_of(text: &str) -> Value {
     result(directory.path())
 }
 
-/// Where two values differ, also in the order of fields.
+/// Finds the differences of two values, also in the order of fields.
 fn differences(place: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
     match (ours, theirs) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
@@ -50,7 +50,7 @@ fn differences(place: &str, ours: &Value, theirs: &Value, found: &mut Vec<String
 }
 
 #[test]
-fn the_sample_gives_what_tilt_gives() {
+fn sample_result_equals_that_of_tilt() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiltfile_result");
     let text = std::fs::read_to_string(directory.join("expected.json")).unwrap();
     let mut expected: Value = serde_json::from_str(&text).unwrap();
@@ -64,7 +64,7 @@ fn the_sample_gives_what_tilt_gives() {
 }
 
 #[test]
-fn settings_are_told() {
+fn settings_are_in_the_result() {
     let result = result_of(
         "default_registry('localhost:5000', host_from_cluster='registry:5000', single_name='all')\n\
          update_settings(suppress_unused_image_warnings=['a'])\n\
@@ -92,7 +92,7 @@ fn settings_are_told() {
 }
 
 #[test]
-fn rules_for_all_resources_stay_out_of_each() {
+fn global_ignore_rules_are_not_in_each_resource() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join(".tiltignore"), "secret\n").unwrap();
     let text = "watch_settings(ignore='b')\nlocal_resource('a', 'true', deps='.', ignore='own')\n";
@@ -106,7 +106,7 @@ fn rules_for_all_resources_stay_out_of_each() {
 }
 
 #[test]
-fn loaded_files_count_in_the_second_hash_alone() {
+fn loaded_files_change_only_the_hash_of_all_files() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("other"), "x = 1\n").unwrap();
     std::fs::write(directory.path().join("Tiltfile"), "load('other', 'x')\n").unwrap();
@@ -116,7 +116,7 @@ fn loaded_files_count_in_the_second_hash_alone() {
 }
 
 #[test]
-fn values_of_secrets_stay_out() {
+fn secret_values_are_not_in_the_result() {
     let result = result_of(
         "k8s_yaml(encode_yaml({'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': 'db'}, 'stringData': {'password': 'hunter2hunter2'}}))\n\
          local_resource('a', 'echo hunter2hunter2')\n",
@@ -126,7 +126,7 @@ fn values_of_secrets_stay_out() {
 }
 
 #[test]
-fn names_that_equal_the_value_of_a_secret_stay() {
+fn names_equal_to_a_secret_are_not_redacted() {
     let result = result_of(
         "k8s_yaml(blob(\"\"\"
 apiVersion: v1
@@ -185,7 +185,7 @@ local_resource('after', 'psql postgres', dir='postgres', deps=['postgres'], reso
 }
 
 #[test]
-fn a_load_that_failed_has_none() {
+fn failed_load_has_no_result() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("Tiltfile"), "fail('no')\n").unwrap();
     let loaded = evaluate(directory.path().join("Tiltfile"));

@@ -1,4 +1,4 @@
-//! Services of Docker Compose become resources.
+//! Turns services of Docker Compose into resources.
 
 use lilt_model::compose::ComposeResource;
 use lilt_model::image::{ComposeBuild, ImageBuild};
@@ -13,7 +13,7 @@ use super::names;
 use crate::declare::{ComposeDeclaration, Declarations, ImageDeclaration, ServiceDeclaration};
 use crate::image_index::ImageIndex;
 
-/// Images that Compose itself builds, unless the Tiltfile builds them.
+/// Declares the images that Compose itself builds, unless the Tiltfile builds them.
 pub(super) fn declare_images(declared: &mut Declarations) {
     for compose in &declared.compose {
         for service in &compose.services {

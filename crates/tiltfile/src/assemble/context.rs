@@ -1,4 +1,4 @@
-//! Guards against deploying to the wrong cluster.
+//! Protects against deploying to the wrong cluster.
 
 use lilt_model::cluster::KubeContext;
 use lilt_model::nearest::nearest;
@@ -9,14 +9,14 @@ use super::workloads::Workload;
 use crate::declare::Declarations;
 use crate::failure::Place;
 
-/// Where something is deployed first.
+/// Returns the first call that deploys something.
 pub(super) fn first_place(declared: &Declarations) -> Option<Place> {
     let objects = declared.objects.iter().map(|object| &object.place);
     let deploys = declared.custom_deploys.iter().map(|deploy| &deploy.place);
     objects.chain(deploys).next().cloned()
 }
 
-/// Where objects may go.
+/// The contexts that objects may be deployed to.
 pub(super) struct Contexts<'c> {
     session: &'c Option<KubeContext>,
     known: &'c [KubeContext],
@@ -32,7 +32,7 @@ impl<'c> Contexts<'c> {
         Self { session, known, allowed }
     }
 
-    /// The session's own has no name of its own, also where a resource names it.
+    /// Returns the cluster of a workload. The session's cluster has the default name, also where a resource names its context.
     pub(super) fn cluster_of(&self, workload: &Workload) -> ClusterName {
         let session = self.session.as_ref().map(|context| context.name.as_str());
         match &workload.context {
@@ -41,7 +41,7 @@ impl<'c> Contexts<'c> {
         }
     }
 
-    /// Objects go to a context that is known as a local cluster or that the Tiltfile allows, or nowhere.
+    /// Refuses the session's context unless it is a local cluster or the Tiltfile allows it.
     pub(super) fn guard_session(&self, place: Option<&Place>, problems: &mut Problems) {
         if let (Some(place), Some(context)) = (place, self.session)
             && let Some(failure) = self.refusal(context)
@@ -50,12 +50,12 @@ impl<'c> Contexts<'c> {
         }
     }
 
-    /// The same for the context that a workload names.
+    /// Like [`Self::check_session`], for the context that a workload names.
     pub(super) fn guard(&self, workload: &Workload, problems: &mut Problems) -> ClusterName {
         let cluster = self.cluster_of(workload);
         if let Some((name, place)) = workload.context.as_ref().filter(|_| !cluster.is_session()) {
             let known = self.known.iter().find(|context| context.name == *name);
-            // One that is allowed may come later: who needs it waits.
+            // An allowed context may be created later: its resources are held until then.
             let failure = match known {
                 Some(context) => self.refusal(context),
                 None if self.allowed.contains(name) => None,

@@ -1,4 +1,4 @@
-//! Whether `resource_deps` name resources that exist, and lead in no circle.
+//! Checks that `resource_deps` name existing resources and have no cycles.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use lilt_model::nearest::nearest;
 
 #[derive(Debug, Default)]
 pub(super) struct Dependencies {
-    /// In order of the resources: who needs whom, and where that was said.
+    /// For each resource, in order: its dependencies and where they were declared.
     edges: Vec<(String, Vec<(String, Place)>)>,
 }
 
@@ -22,8 +22,8 @@ impl Dependencies {
         }
     }
 
-    /// Takes unknown names out of the resources and returns a warning for each, as Tilt does: Tiltfiles name what
-    /// only some people have.
+    /// Removes unknown dependencies and returns a warning for each, as Tilt does: Tiltfiles may name resources that only
+    /// some users have.
     pub(super) fn check(&self, resources: &mut [Resource], problems: &mut Problems) -> Vec<String> {
         let known: HashSet<ResourceName> = resources.iter().map(|resource| resource.name.clone()).collect();
         let names: Vec<ResourceName> = resources.iter().map(|resource| resource.name.clone()).collect();

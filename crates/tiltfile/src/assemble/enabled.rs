@@ -1,4 +1,4 @@
-//! Which resources run: those that the Tiltfile or the command line names, with all they depend on.
+//! Selects the enabled resources: those that the Tiltfile or the command line names, with their dependencies.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use super::{Problems, UNCATEGORIZED};
 use crate::configuration::{Choice, ConfigDeclarations};
 use lilt_model::nearest::nearest;
 
-/// None: all of them. `arguments` are those behind `--` on the command line.
+/// Returns the enabled resources; none: all. `arguments` are those after `--` on the command line.
 pub(super) fn enabled(
     config: &ConfigDeclarations,
     arguments: &[String],
@@ -19,7 +19,7 @@ pub(super) fn enabled(
     let (named, place) = match &config.choice {
         Choice::Nothing => return Some(Vec::new()),
         Choice::Resources(names, place) => (names.as_slice(), Some(place)),
-        // A Tiltfile that parses its arguments says by itself what they mean.
+        // A Tiltfile that parses its arguments gives them their meaning.
         Choice::Unsaid if config.parsed_in.is_some() => return None,
         Choice::Unsaid => (arguments, None),
     };
@@ -47,7 +47,7 @@ pub(super) fn enabled(
             open.extend(resource.resource_deps.iter().map(ResourceName::as_str));
         }
     }
-    // What belongs to no resource is needed by all.
+    // Uncategorized objects are needed by all resources.
     let runs = |name: &str| wanted.contains(name) || name == UNCATEGORIZED;
     Some(resources.iter().map(|resource| resource.name.clone()).filter(|name| runs(name.as_str())).collect())
 }

@@ -1,4 +1,4 @@
-//! Which images a resource needs built, in which order, and which of them nobody needs.
+//! Finds the images that resources require, in build order, and the images that nothing uses.
 
 use std::path::PathBuf;
 
@@ -16,24 +16,24 @@ use lilt_model::nearest::nearest;
 pub(super) struct Images<'d> {
     declared: &'d [ImageDeclaration],
     index: ImageIndex,
-    /// By position in `declared`: which others it builds on.
+    /// By position in `declared`: the images it is based on.
     builds_on: Vec<Vec<usize>>,
     used: Vec<bool>,
-    /// Names that were looked for, for "did you mean".
+    /// Names that were searched for, for "did you mean".
     asked: Vec<String>,
-    /// What neither triggers nor syncs anything, whatever an image says.
+    /// Rules that apply to every image.
     ignored_everywhere: &'d [IgnoreRule],
 }
 
-/// What a resource needs built.
+/// The images of a resource.
 pub(super) struct Needed {
-    /// Each behind those it builds on.
+    /// In build order: each after those it is based on.
     pub(super) targets: Vec<ImageTarget>,
-    /// Those that were asked for, less those that are never built.
+    /// The images that the resource itself runs, except those that are never built.
     pub(super) deployed: Vec<ImageName>,
 }
 
-/// What uses images: decides what a user is told about those that nothing uses.
+/// What uses images: decides the warning about an unused image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Consumers {
     Nothing,
@@ -71,7 +71,7 @@ impl<'d> Images<'d> {
         images
     }
 
-    /// An image that must be built by the project and is not.
+    /// Returns the failure of an image that the project must build and does not.
     pub(super) fn missing(&self, needed: &Reference) -> Failure {
         let failure = Failure::user(format!("image_deps: nothing builds the image {}", needed.familiar()));
         let known: Vec<String> = self.declared.iter().map(|image| image.reference.familiar()).collect();
@@ -81,7 +81,7 @@ impl<'d> Images<'d> {
         }
     }
 
-    /// Whether the project builds it.
+    /// Whether the project builds this image.
     pub(super) fn builds(&self, reference: &Reference) -> bool {
         self.index.find(reference).is_some()
     }
@@ -137,7 +137,7 @@ impl<'d> Images<'d> {
         order.push(position);
     }
 
-    /// Where the image of this name was declared.
+    /// Returns where the image was declared.
     pub(super) fn place(&self, name: &ImageName) -> Option<&Place> {
         let position = (0..self.declared.len()).find(|position| self.name(*position) == *name)?;
         Some(&self.declared[position].place)
@@ -164,7 +164,7 @@ impl<'d> Images<'d> {
         }
     }
 
-    /// Changes are seen only below the roots of the image and of those it builds on.
+    /// Refuses live updates of paths that are not watched: those outside of the roots of the image and its bases.
     fn check_live_update(&self, position: usize, problems: &mut Problems) {
         let image = &self.declared[position];
         let Some(update) = &image.live_update else { return };

@@ -1,10 +1,10 @@
-//! Names of resources from names of objects: as short as can be without confusion.
+//! Names resources after objects: as short as possible while unique.
 
 use std::collections::HashMap;
 
 use super::object::Object;
 
-/// From short to full: `web`, `web:deployment`, `web:deployment:default`, `web:deployment:default:apps`.
+/// Returns the fragments from short to full: `web`, `web:deployment`, `web:deployment:default`, `web:deployment:default:apps`.
 pub(super) fn fragments(object: &Object) -> Vec<String> {
     let parts = [object.name(), object.kind(), object.namespace(), object.group()].map(escaped);
     (1..=parts.len()).map(|count| parts[..count].join(":")).collect()
@@ -14,7 +14,7 @@ fn escaped(part: &str) -> String {
     part.to_lowercase().replace('\\', "\\\\").replace(':', "\\:")
 }
 
-/// The parts of a fragment, without the escapes.
+/// Splits a fragment into its parts, without the escapes.
 pub(super) fn split(fragment: &str) -> Result<Vec<String>, String> {
     let mut parts = vec![String::new()];
     let mut characters = fragment.chars();
@@ -36,12 +36,12 @@ pub(super) fn split(fragment: &str) -> Result<Vec<String>, String> {
     Ok(parts)
 }
 
-/// As messages name an object: `web:deployment:default`.
+/// Returns the name of an object for messages: `web:deployment:default`.
 pub(super) fn full_name(object: &Object) -> String {
     fragments(object).swap_remove(2)
 }
 
-/// For each object the shortest fragment that no other could have.
+/// Returns for each object the shortest fragment that no other object has.
 pub(super) fn unique_names<'o>(objects: impl Iterator<Item = &'o Object>) -> Vec<String> {
     let fragments: Vec<Vec<String>> = objects.map(fragments).collect();
     let mut wanted: HashMap<&str, usize> = HashMap::new();
@@ -50,7 +50,7 @@ pub(super) fn unique_names<'o>(objects: impl Iterator<Item = &'o Object>) -> Vec
     }
     let shortest = |(index, fragments): (usize, &Vec<String>)| {
         let unique = fragments.iter().find(|fragment| wanted[fragment.as_str()] == 1);
-        // The same object twice, which is allowed with allow_duplicates.
+        // A duplicate object (see allow_duplicates).
         unique.cloned().unwrap_or_else(|| format!("{}:{index}", fragments[fragments.len() - 1]))
     };
     fragments.iter().enumerate().map(shortest).collect()

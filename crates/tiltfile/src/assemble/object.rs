@@ -1,4 +1,4 @@
-//! What the assembly looks at in a Kubernetes object.
+//! The parts of a Kubernetes object that the assembly reads.
 
 use lilt_model::Location;
 use serde_json::{Map, Value};
@@ -52,8 +52,7 @@ impl Object {
         self.text("/apiVersion").split_once('/').map_or("core", |(group, _)| group)
     }
 
-    /// The template that its pods are made from. Of kinds that Kubernetes itself has; others may use the same field
-    /// names for other things.
+    /// Returns its pod template. Only of built-in kinds: custom resources may use the same field names for other things.
     fn pod_template(&self) -> Option<&Value> {
         match (self.group(), self.kind()) {
             ("core", "Pod") => Some(&self.value),
@@ -66,7 +65,7 @@ impl Object {
         }
     }
 
-    /// Its own line in a YAML file, or the call that gave it.
+    /// Its line in a YAML file, or the call that declared it.
     pub(super) fn origin(&self) -> &Location {
         &self.origin
     }
@@ -75,13 +74,13 @@ impl Object {
         &self.value
     }
 
-    /// Whether it makes pods of a template.
+    /// Whether it creates pods from a template.
     pub(super) fn has_pod_template(&self) -> bool {
         self.kind() != "Pod" && self.pod_template().is_some()
     }
 
-    /// Its images, each once: those of containers, init containers first, of volumes, at places that the user told of,
-    /// and of environment variables if they are among `in_env_vars`.
+    /// Returns its images, each once: those of containers (init containers first), of volumes, at the paths that the user
+    /// declared, and of environment variables if they are among `in_env_vars`.
     pub(super) fn images(
         &self,
         kinds: &Kinds,
@@ -112,18 +111,18 @@ impl Object {
         Ok(images)
     }
 
-    /// The labels of the pods that a service leads to; none if it is no service or selects nothing.
+    /// Returns the selector of a service; none if it is no service or selects nothing.
     pub(super) fn selector(&self) -> Option<&Map<String, Value>> {
         let selector = self.value.pointer("/spec/selector").and_then(Value::as_object);
         selector.filter(|selector| self.kind() == "Service" && self.group() == "core" && !selector.is_empty())
     }
 
-    /// Of the pods that it makes; a pod itself makes none.
+    /// Returns the labels of the pods that it creates; a pod itself creates none.
     pub(super) fn pod_labels(&self) -> Option<&Map<String, Value>> {
         self.pod_template().filter(|_| self.has_pod_template())?.pointer("/metadata/labels")?.as_object()
     }
 
-    /// Whether this is a service that leads to the pods of `workload`.
+    /// Whether this is a service that selects the pods of `workload`.
     pub(super) fn selects_pods_of(&self, workload: &Object) -> bool {
         let (Some(selector), Some(labels)) = (self.selector(), workload.pod_labels()) else { return false };
         let same_place = self.namespace() == DEFAULT_NAMESPACE || self.namespace() == workload.namespace();
@@ -131,7 +130,7 @@ impl Object {
     }
 }
 
-/// Kinds that others need come first, as kustomize orders them; the rest keeps its order.
+/// Sorts kinds that others depend on first, as kustomize does; the rest keeps its order.
 pub(super) fn in_apply_order(objects: Vec<Object>) -> (Vec<Value>, Vec<Location>) {
     const FIRST: [&str; 22] = [
         "Namespace",

@@ -1,4 +1,5 @@
-//! Objects become resources: workloads by their names, services with their workloads, and what `k8s_resource` says.
+//! Turns objects into resources: workloads by their names, services with their workloads, and the options of
+//! `k8s_resource`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +17,7 @@ use crate::image_index::ImageIndex;
 use crate::values::ObjectId;
 use lilt_model::nearest::nearest;
 
-/// A resource in the making.
+/// A resource before its images are resolved.
 #[derive(Debug)]
 pub(super) struct Workload {
     pub(super) name: String,
@@ -26,15 +27,15 @@ pub(super) struct Workload {
     /// Must be built by the project.
     pub(super) required_images: Vec<Reference>,
     pub(super) custom_deploy: Option<CustomDeploy>,
-    /// Made by `k8s_resource` of objects that are no workloads.
+    /// Created by `k8s_resource` from objects that are no workloads.
     pub(super) is_grouped: bool,
     pub(super) forwards: Vec<Forward>,
-    /// What the user says about it.
+    /// Set by the user.
     pub(super) pod_readiness: Option<PodReadiness>,
     pub(super) extra_pod_selectors: Vec<BTreeMap<String, String>>,
     pub(super) discovery_strategy: Option<DiscoveryStrategy>,
     pub(super) live_update_agent: Option<bool>,
-    /// Of kubeconfig, and where it is named; none: the session's.
+    /// The context and where it was declared; none: that of the session.
     pub(super) context: Option<(String, Place)>,
     pub(super) trigger_mode: Option<TriggerMode>,
     pub(super) auto_init: bool,
@@ -78,11 +79,11 @@ impl Workload {
     }
 }
 
-/// Objects that are resources of their own, with their images, and the others.
+/// The workloads with their images, and the other objects.
 struct Sorted {
     workloads: Vec<(Object, Vec<Reference>)>,
     rest: Vec<Object>,
-    /// Objects whose images cannot be told, and why.
+    /// The failures of objects whose images cannot be read.
     broken: Vec<(Place, Failure)>,
 }
 
@@ -110,14 +111,14 @@ fn sort(objects: impl Iterator<Item = Object>, declared: &Declarations) -> Sorte
     sorted
 }
 
-/// The workloads that need names, in order.
+/// Returns the workloads that need names, in order.
 pub(crate) fn workload_ids(declared: &Declarations) -> Vec<ObjectId> {
     let objects = declared.objects.iter().map(|object| Object::from(object.clone()));
     sort(objects, declared).workloads.iter().map(|(object, _)| object.id()).collect()
 }
 
-/// The resources, and the objects that belong to none. `names` are those that the user's function gives to the
-/// workloads.
+/// Returns the resources, and the objects that belong to none. `names` are those that the user's function gives to
+/// the workloads.
 pub(super) fn assemble(
     objects: Vec<ObjectDeclaration>,
     declared: &mut Declarations,
@@ -148,7 +149,7 @@ pub(super) fn assemble(
     (grouping.workloads, grouping.rest.into_iter().flatten().collect())
 }
 
-/// Names that resources of another kind have, and of which kind.
+/// Returns the names of the resources that are not of Kubernetes, with their kinds.
 fn other_names(declared: &Declarations, problems: &mut Problems) -> HashMap<String, &'static str> {
     let mut seen: HashMap<&str, (&Place, &'static str)> = HashMap::new();
     let services = declared.compose.iter().flat_map(|compose| {
@@ -168,9 +169,9 @@ fn other_names(declared: &Declarations, problems: &mut Problems) -> HashMap<Stri
 struct Grouping {
     workloads: Vec<Workload>,
     by_name: HashMap<String, usize>,
-    /// Taken ones leave a gap, so that positions stay.
+    /// An object that is taken leaves a gap, so that positions stay valid.
     rest: Vec<Option<Object>>,
-    /// Positions among the rest of the services that select by this label first: saves looking at all of them.
+    /// Index of the services in `rest` by the first label of their selectors.
     services: HashMap<String, Vec<usize>>,
     /// Names of resources of other kinds.
     taken: HashMap<String, &'static str>,
@@ -180,7 +181,7 @@ fn label(key: &str, value: &serde_json::Value) -> String {
     format!("{key}={value}")
 }
 
-/// Which objects there are, by every fragment that names them.
+/// All objects, by every fragment that names them.
 #[derive(Default)]
 struct Catalogue {
     /// The position among the rest, or none if a workload has it; and the full name.
@@ -226,7 +227,7 @@ impl Grouping {
         self.workloads.push(workload);
     }
 
-    /// Positions of those that may select its pods, in the order in which they were given.
+    /// Returns the positions of services that may select its pods, in the order of their declaration.
     fn services_near(&self, workload: &Object) -> Vec<usize> {
         let labels = workload.pod_labels().into_iter().flatten();
         let mut positions: Vec<usize> = labels
@@ -238,11 +239,11 @@ impl Grouping {
         positions
     }
 
-    /// In the order in which they were given.
+    /// Takes the services of a workload, in the order of their declaration.
     fn take_services_of(&mut self, workload: &Object) -> Vec<Object> {
         let mut taken: Vec<Object> = Vec::new();
         for position in self.services_near(workload) {
-            // Of the same one twice, which is allowed with allow_duplicates, the other is for another workload.
+            // Of a duplicate (see allow_duplicates), the second is for another workload.
             let is_wanted = |service: &mut Object| {
                 service.selects_pods_of(workload) && !taken.iter().any(|it| it.id() == service.id())
             };
@@ -252,7 +253,7 @@ impl Grouping {
         taken
     }
 
-    /// When every workload has one of each: more of the same belong to the first that they are for.
+    /// Gives duplicate services that are left to the first workload that they select.
     fn take_services_left(&mut self) {
         for index in 0..self.workloads.len() {
             let objects = &self.workloads[index].objects;
@@ -315,7 +316,7 @@ impl Grouping {
         self.push(workload);
     }
 
-    /// Templates of pods that run nothing yet: by their own names, with what else has the name.
+    /// Turns pod templates without images into resources of their names, or adds them to the resource of that name.
     fn add_templates_without_images(&mut self, problems: &mut Problems) {
         for index in 0..self.rest.len() {
             let Some(object) = self.rest[index].take_if(|object| object.has_pod_template()) else { continue };
@@ -399,7 +400,7 @@ impl Grouping {
                     None => format!("there are: {}", all().collect::<Vec<_>>().join(", ")),
                 }))
             }
-            // The same one twice, which is allowed with allow_duplicates: one after another.
+            // Duplicates (see allow_duplicates) are taken one after another.
             [(_, name), others @ ..] if others.iter().all(|(_, other)| other == name) => {
                 let mut free = found.iter().filter_map(|(position, _)| *position);
                 let found = free.find_map(|position| self.rest[position].take());
@@ -424,7 +425,7 @@ impl Grouping {
 }
 
 impl Workload {
-    /// Later calls add to earlier ones.
+    /// Adds the options of a call to those of earlier ones.
     fn extend(&mut self, options: &ResourceOptions) {
         self.forwards.extend(options.forwards.iter().cloned());
         self.trigger_mode = options.trigger_mode.or(self.trigger_mode);

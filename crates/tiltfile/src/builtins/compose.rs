@@ -185,7 +185,7 @@ fn configs(session: &Session<'_>, argument: Argument<'_>) -> starlark::Result<Ve
     Ok(configs)
 }
 
-/// Compose's own rule: lower case, and only letters, digits, `-` and `_`, the latter not at the beginning.
+/// Returns Compose's default name: lower case letters, digits, `-` and `_`, the latter two not at the beginning.
 fn project_name_of(directory: &Path) -> String {
     let name = directory.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let allowed = |character: &char| {
@@ -203,7 +203,7 @@ fn profiles_of(session: &Session<'_>, project: &str) -> Vec<String> {
     given.split(',').map(str::to_owned).collect()
 }
 
-/// What was said about services before their files were read anew still counts.
+/// Keeps the options of services whose files were read once more.
 fn keep_options(services: &mut [ServiceDeclaration], before: &[ServiceDeclaration]) {
     for service in services {
         for dependency in &mut service.options.resource_deps {
@@ -237,7 +237,7 @@ fn check_names(
     Ok(())
 }
 
-/// The positions of a project and of its service that has this name.
+/// Returns the positions of a project and of its service with this name.
 fn find(declared: &Declarations, name: &str, project: &str) -> Result<(usize, usize), Failure> {
     let mut known = Vec::new();
     let mut found = Vec::new();
@@ -268,7 +268,7 @@ fn find(declared: &Declarations, name: &str, project: &str) -> Result<(usize, us
     }
 }
 
-/// Others of the project that depend on it follow.
+/// Renames a service, also in the dependencies of others.
 fn rename(services: &mut [ServiceDeclaration], position: usize, new_name: &str) {
     let old = std::mem::replace(&mut services[position].name, new_name.to_owned());
     for dependency in services.iter_mut().flat_map(|service| &mut service.options.resource_deps) {
@@ -279,7 +279,7 @@ fn rename(services: &mut [ServiceDeclaration], position: usize, new_name: &str) 
 }
 
 impl Declarations {
-    /// The project of the service that has this name.
+    /// Returns the project of the service with this name, for messages.
     fn service_place(&self, name: &str) -> Option<String> {
         let has = |compose: &&ComposeDeclaration| compose.services.iter().any(|service| service.name == name);
         self.compose.iter().find(has).map(|compose| format!("the project {}", compose.project.name))
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn projects_are_named_as_compose_names_them() {
+    fn default_project_name_equals_that_of_compose() {
         let name = |path: &str| project_name_of(Path::new(path));
         assert_eq!(name("/src/My.Project_1"), "myproject_1");
         assert_eq!(name("/src/_-x"), "x");

@@ -1,4 +1,4 @@
-//! What Docker Compose makes of the files of a project.
+//! Resolves the files of a project with Docker Compose.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::failure::raise;
 use crate::paths::clean;
 use crate::session::Session;
 
-/// The services of a project, those that others depend on first.
+/// Returns the services of a project, dependencies first.
 pub(super) fn services(
     session: &Session<'_>,
     project: &ComposeProject,
@@ -57,7 +57,7 @@ fn dependencies(service: &Json) -> impl Iterator<Item = &str> {
     named.into_iter().flat_map(|named| named.keys().map(String::as_str))
 }
 
-/// Runs `docker compose config`, by whatever name Compose is there.
+/// Runs `docker compose config` with the first Compose program that exists.
 pub(super) fn resolve(
     session: &Session<'_>,
     project: &ComposeProject,
@@ -85,7 +85,7 @@ pub(super) fn resolve(
     words.extend(project.profiles.iter().flat_map(|profile| ["--profile".to_owned(), profile.clone()]));
     words.extend(["config", "--format", "json"].map(str::to_owned));
     words.extend(flags.iter().map(|flag| (*flag).to_owned()));
-    // All paths are absolute. What depends on the folder is `${PWD}`: where lilt was started, as in Tilt.
+    // All paths are absolute. Only `${PWD}` depends on the folder: it is where lilt was started, as in Tilt.
     let dir = session.outside.start_directory().unwrap_or_else(|| project.directory.clone());
     let env: Vec<(String, String)> = match crate::environment::get("PWD") {
         Some(_) => Vec::new(),
@@ -97,7 +97,7 @@ pub(super) fn resolve(
         let Some(output) = tool::attempt(session, "docker_compose", &command)? else { continue };
         let stderr = String::from_utf8_lossy(&output.stderr);
         if output.exit_code == Some(0) {
-            // Compose writes every `$` as `$$`, for those who feed the output to Compose again.
+            // Compose escapes every `$` as `$$`.
             let text = String::from_utf8_lossy(&output.stdout).replace("$$", "$");
             return serde_json::from_str(&text).map_err(|error| {
                 let words = format!("docker_compose: what Docker Compose says is no JSON: {error}");
@@ -119,12 +119,12 @@ pub(super) fn resolve(
     Err(raise(failure.hint("install it so that `docker compose version` works")))
 }
 
-/// The name of a temporary file would tell the reader nothing.
+/// Replaces the path of a temporary file, which means nothing to the user.
 fn without(words: &str, path: &str) -> String {
     words.replace(path, "(a blob of the Tiltfile)")
 }
 
-/// `docker` is there, but without Compose.
+/// Whether `docker` exists, but without Compose.
 fn is_missing(stderr: &str) -> bool {
     ["is not a docker command", "unknown command: docker compose", "unknown flag: --project-name"]
         .iter()
@@ -198,7 +198,7 @@ fn build(session: &Session<'_>, config: &Json) -> starlark::Result<Option<Servic
     let dockerfile = config.pointer("/build/dockerfile").and_then(Json::as_str).unwrap_or("Dockerfile");
     let filters = Filters { dockerfile: Some(clean(&context.join(dockerfile))), ..Filters::default() };
     let mut watch_ignores = ignores_in(session, std::slice::from_ref(&context), &filters)?;
-    // What is mounted is seen by the container as it is: a build would bring nothing.
+    // The container sees mounted files directly: a build would change nothing.
     let volumes = config.get("volumes").and_then(Json::as_array).into_iter().flatten();
     let sources = volumes.filter_map(|volume| absolute(volume.get("source")?.as_str()?));
     watch_ignores.extend(sources.map(|source: PathBuf| IgnoreRule::path(source)));

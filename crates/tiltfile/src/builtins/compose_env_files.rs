@@ -15,7 +15,7 @@ pub(super) struct EnvFiles<'p> {
     sources: Vec<Source>,
 }
 
-/// One of the project's files, as it is written.
+/// One of the project's files, unresolved.
 struct Source {
     name: String,
     text: String,
@@ -99,7 +99,7 @@ impl<'p> EnvFiles<'p> {
         }
     }
 
-    /// The `env_file` of a service as the files have it, in the form that Compose gives it. Variables stay as they are.
+    /// Returns the unresolved `env_file` of a service in the format of Compose's output. Variables are not replaced.
     fn written(&self, service: &str) -> Option<Json> {
         let contents = self.sources.iter().filter_map(|source| source.content.as_ref().ok());
         let fields = contents.filter_map(|content| content.get("services")?.get(service)?.get("env_file"));

@@ -128,7 +128,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             variables: Vec::new(),
         };
         let mut watch_ignores = context_ignores;
-        // A changed Dockerfile reloads the Tiltfile, and that leads to the build: not twice.
+        // A changed Dockerfile reloads the Tiltfile, which triggers the build: it must not trigger a second one.
         watch_ignores.push(IgnoreRule::path(dockerfile_path));
         let declaration = ImageDeclaration {
             roots,
@@ -177,7 +177,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
 fn check_host(argument: Argument<'_>, host: &str) -> starlark::Result<()> {
     let example = format!("{host}/x");
     match Reference::parse(&example) {
-        // A host without a dot or port would be taken for a part of the name.
+        // A host without a dot or port would be parsed as a part of the name.
         Ok(reference) if reference.name() == example => Ok(()),
         _ => Err(argument
             .refuse(format!("{host:?} is no registry host such as 'localhost:5000' or 'gcr.io/team'"))),
@@ -194,12 +194,12 @@ pub(super) fn image_references(argument: Argument<'_>) -> starlark::Result<Vec<R
     argument.string_list()?.into_iter().map(parse).collect()
 }
 
-/// None given differs from an empty list, which takes the container's own arguments away.
+/// None differs from an empty list, which removes the container's own arguments.
 pub(super) fn container_arguments(argument: Argument<'_>) -> starlark::Result<Option<Vec<String>>> {
     argument.is_given().then(|| argument.string_list()).transpose()
 }
 
-/// Notes an image; two of the same reference are a mistake.
+/// Declares an image; two with the same reference are an error.
 pub(super) fn declare(
     function: Function,
     session: &Session<'_>,

@@ -193,7 +193,7 @@ fn after_string(text: &str) -> &str {
     end.map_or("", |end| &text[end + 1..])
 }
 
-/// Whether Tilt has a value for a number: what has a point is a float, all else is an integer.
+/// Whether Tilt can represent a number: with a point it is a float, otherwise an integer of 64 bits.
 fn is_supported(number: &str) -> bool {
     number.contains('.') || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
 }
@@ -245,9 +245,9 @@ fn to_json(function: &'static str, value: Value<'_>) -> starlark::Result<Json> {
     to_json_at(function, value, 0, &Cell::new(0))
 }
 
-/// Deeper than what any reader takes back.
+/// Deeper values cannot be read by any parser.
 const DEPTH: usize = 500;
-/// A value that holds another many times, which again does so, is larger than it looks.
+/// Shared values are written each time: a small value may become huge.
 const VALUES: usize = 1_000_000;
 
 fn to_json_at(
@@ -300,7 +300,7 @@ fn to_json_at(
         "bool" => Ok(Json::Bool(value.to_bool())),
         "string" => Ok(Json::String(value.unpack_str().unwrap_or_default().to_owned())),
         "int" => {
-            // Beyond 64 bits, too: the digits are its text.
+            // Also beyond 64 bits: its text are the digits.
             let number = value.to_str().parse::<serde_json::Number>();
             number.map(Json::Number).map_err(|error| Function(function).refuse(format!("{value}: {error}")))
         }
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_json_are_found_as_they_are_written() {
+    fn json_numbers_are_found_verbatim() {
         let text = r#"{"1": [2.0, -3], "a\"4\\": 5e6, "": 0}"#;
         assert_eq!(numbers(text).collect::<Vec<_>>(), ["2.0", "-3", "5e6", "0"]);
         let refused: Vec<&str> = ["1", "1.5", "1.0e3", "18446744073709551615", "1e3", "18446744073709551616"]

@@ -66,7 +66,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let mut files = Vec::new();
         match list(session, &directory, recursive, &mut files)? {
             Ok(()) => {}
-            // Tiltfiles list folders that only some people have.
+            // Tiltfiles may list folders that only some users have.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
             Err(error) => return Err(raise(session.unreadable(&directory, &error))),
         }
@@ -83,7 +83,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             let error = ErrorKind::NotFound.into();
             return Err(raise(session.unreadable(&folder, &error)));
         }
-        // A file in a worktree or a submodule.
+        // In a worktree or a submodule it is a file.
         if !session.outside.exists(&folder.join(".git")) {
             session.watch_entry(&folder.join(".git"));
             let message = format!("{} is no git repository: it has no .git", folder.display());
@@ -93,7 +93,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// What cannot be read further down is left out: it is not what was asked for.
+/// Lists a folder. Subfolders that cannot be read are skipped with a message.
 fn list(
     session: &Session<'_>,
     directory: &Path,

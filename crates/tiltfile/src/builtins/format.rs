@@ -31,7 +31,7 @@ pub(super) fn percent<'v>(format: &str, values: Value<'v>, heap: Heap<'v>) -> st
             Some(named) => {
                 let (name, after) = named.split_once(')').ok_or_else(|| refuse("incomplete format key"))?;
                 let found = member(values, name, heap)?;
-                // It takes the place of a value in the row, too.
+                // It uses up a positional value, too.
                 positional.next();
                 (found, after)
             }
@@ -97,7 +97,7 @@ fn integer<'v>(verb: char, value: Value<'v>, heap: Heap<'v>) -> starlark::Result
         }
         _ => return Err(wrong(format!("cannot convert {} to int", type_name(value)))),
     };
-    // The interpreter's own formats know numbers of any size.
+    // The interpreter's own formats support numbers of any size.
     let format = if verb == 'i' { "%d".to_owned() } else { format!("%{verb}") };
     Ok(heap.alloc(format).percent(whole, heap)?.to_str())
 }
@@ -180,7 +180,7 @@ pub(super) fn braces<'v>(
     }
 }
 
-/// `}}` is a brace, `}` alone a mistake.
+/// `}}` is a brace, a single `}` an error.
 fn push_literal(literal: &str, out: &mut String) -> starlark::Result<()> {
     let mut rest = literal;
     while let Some((before, after)) = rest.split_once('}') {

@@ -81,7 +81,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if namespace.is_empty() {
             return Ok(Blob { text, source });
         }
-        // helm itself leaves the namespace to those who apply.
+        // helm itself does not set the namespace of objects.
         let mut objects: Vec<Json> =
             parse(&text, &source, None)?.into_iter().map(|(_, object)| object).collect();
         for object in &mut objects {
@@ -96,7 +96,7 @@ fn check_chart(session: &Session<'_>, chart: &Path) -> starlark::Result<()> {
         return Ok(());
     }
     let shown = chart.display();
-    // The load is repeated when it becomes a directory.
+    // The Tiltfile is loaded again when it becomes a directory.
     session.watch_entry(chart);
     let failure = if session.outside.exists(chart) {
         Failure::user(format!("helm: {shown} is no directory with a Chart.yaml"))
@@ -107,7 +107,7 @@ fn check_chart(session: &Session<'_>, chart: &Path) -> starlark::Result<()> {
     Err(raise(failure))
 }
 
-/// Charts of this machine that the chart builds on, by `file://`.
+/// Returns the local charts (`file://`) that the chart depends on.
 fn local_dependencies(session: &Session<'_>, chart: &Path) -> starlark::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for name in ["Chart.yaml", "requirements.yaml"] {
@@ -137,7 +137,7 @@ fn local_dependencies(session: &Session<'_>, chart: &Path) -> starlark::Result<V
     Ok(found)
 }
 
-/// helm begins each document with a comment that names its template.
+/// Removes tests: helm begins each document with a comment that names its template.
 fn without_tests(rendered: &str) -> String {
     let is_test = |document: &str| {
         let mut sources = document.lines().filter_map(|line| line.strip_prefix("# Source: "));
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_of_charts_are_left_out() {
+    fn chart_tests_are_removed() {
         let rendered =
             "---\n# Source: c/templates/a.yaml\nkind: A\n---\n# Source: c/templates/tests/t.yaml\nkind: T\n";
         assert_eq!(without_tests(rendered), "---\n# Source: c/templates/a.yaml\nkind: A\n");

@@ -1,4 +1,4 @@
-//! Which files belong to an image: what stays out of its context, and what triggers no build.
+//! The files of an image: ignore rules for its context and for what triggers a build.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use lilt_model::files::IgnoreRule;
 use crate::failure::raise;
 use crate::session::Session;
 
-/// What the user leaves out, below each of the directories of an image.
+/// The files that the user excludes, below each of the directories of an image.
 #[derive(Debug, Default)]
 pub(super) struct Filters {
     pub(super) ignore: Vec<String>,
     pub(super) only: Vec<String>,
-    /// Its own `<Dockerfile>.dockerignore` goes before the directory's `.dockerignore`.
+    /// Its `<Dockerfile>.dockerignore` takes precedence over the directory's `.dockerignore`.
     pub(super) dockerfile: Option<PathBuf>,
 }
 
-/// The rules of an image: the Tiltfile itself, and what is not of use in its directories.
+/// Returns the rules of an image: the Tiltfile itself, git folders, and what the user excludes.
 pub(super) fn ignores(
     session: &Session<'_>,
     directories: &[PathBuf],
@@ -27,7 +27,7 @@ pub(super) fn ignores(
     Ok(rules)
 }
 
-/// The repositories, and what the user leaves out.
+/// Returns rules for git folders and for what the user excludes.
 pub(super) fn ignores_in(
     session: &Session<'_>,
     directories: &[PathBuf],
@@ -79,7 +79,7 @@ fn dockerignore(session: &Session<'_>, directory: &Path, dockerfile: Option<&Pat
     own.filter(|own| session.outside.exists(own)).unwrap_or_else(|| directory.join(".dockerignore"))
 }
 
-/// The `.git` of each of these paths that is the root of a repository.
+/// Returns a rule for the `.git` folder of each path that is the root of a repository.
 pub(super) fn repositories(session: &Session<'_>, paths: &[PathBuf]) -> Vec<IgnoreRule> {
     let mut found: Vec<IgnoreRule> = Vec::new();
     for path in paths {

@@ -40,7 +40,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             function.argument("allow_duplicates", allow_duplicates).boolean()?.unwrap_or(false);
         let argument = function.argument("yaml", yaml);
         let objects = read_objects(session, argument, &place)?;
-        // An empty file is a file that will be filled; an empty text is a mistake where it was made.
+        // An empty file may be filled later; an empty blob is an error.
         let first = argument.elements().first().copied();
         if objects.is_empty() && first.is_none_or(|first| first.downcast_ref::<Blob>().is_some()) {
             return Err(function.refuse("there is no object in this YAML"));
@@ -180,14 +180,14 @@ fn has_labels(object: &Json, labels: &[(String, String)]) -> bool {
         .all(|(key, value)| own.and_then(|own| own.get(key)).and_then(Json::as_str) == Some(value.as_str()))
 }
 
-/// Objects as one YAML.
+/// Encodes objects as one YAML text.
 pub(super) fn objects_blob(objects: &[Json], source: &str) -> starlark::Result<Blob> {
     let documents: Result<Vec<String>, _> = objects.iter().map(yaml::encode).collect();
     let documents = documents.map_err(|error| raise(Failure::internal(error.message)))?;
     Ok(Blob { text: documents.join("---\n"), source: source.to_owned() })
 }
 
-/// The objects of paths, patterns and blobs, with where each was written.
+/// Returns the objects of paths, patterns and blobs, with the location of each.
 pub(super) fn read_objects(
     session: &Session<'_>,
     argument: Argument<'_>,
@@ -213,14 +213,14 @@ pub(super) fn read_objects(
     Ok(objects)
 }
 
-/// The objects of a YAML text, with the lines they begin in. `path` is given if it is a file that can be shown.
+/// Parses the objects of a YAML text, with the lines they begin in. `path` is set if the text is a file.
 pub(super) fn parse(text: &str, source: &str, path: Option<&Path>) -> starlark::Result<Vec<(u32, Json)>> {
     let objects = yaml::objects(text).map_err(|error| raise(explain(&error, text, source, path)))?;
     for (_, object) in &objects {
         let missing = [("/kind", "kind"), ("/apiVersion", "apiVersion"), ("/metadata/name", "metadata.name")]
             .into_iter()
             .find(|(pointer, _)| object.pointer(pointer).and_then(Json::as_str).is_none());
-        // Objects with a generated name have none of their own.
+        // Objects with `generateName` have no name.
         let generated = object.pointer("/metadata/generateName").is_some();
         if let Some((_, field)) = missing.filter(|(_, field)| !(generated && *field == "metadata.name")) {
             let kind = object.get("kind").and_then(Json::as_str).unwrap_or("an object");
@@ -243,7 +243,7 @@ pub(super) fn explain(error: &yaml::YamlError, text: &str, source: &str, path: O
     failure.detail(excerpt(shown, text, at, at + 1))
 }
 
-/// The file itself, or those that a pattern with `*` in its last part matches.
+/// Returns the file itself, or those that match a pattern with `*` in its last part.
 fn matching_files(session: &Session<'_>, pattern: &str) -> starlark::Result<Vec<PathBuf>> {
     let path = session.absolute(pattern);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -163,7 +163,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
                         function.refuse("live_update needs an image_selector or a container_selector")
                     );
                 }
-                // Nothing ever is built under this name; it only must not be another's.
+                // Nothing is built under this name; it only must be unique.
                 ("", _) => Reference::parse(&format!("k8s_custom_deploy:{name}")),
                 (image, "") => Reference::parse(image),
                 _ => {
@@ -219,13 +219,13 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// A change that goes into running containers deploys nothing.
+/// Returns ignore rules for the paths that live updates sync: a change to them deploys nothing.
 fn what_live_update_takes(update: &LiveUpdate) -> Vec<IgnoreRule> {
     let mut patterns = Vec::new();
     let mut rules = Vec::new();
     for path in update.syncs.iter().map(|sync| &sync.local).chain(&update.stop_paths) {
-        // One rule with patterns is what Tilt shows. It cannot have paths outside of its base, and in a pattern some
-        // characters have a meaning.
+        // Tilt's result has one rule with patterns. It cannot contain paths outside of its base, nor paths with characters
+        // that are special in patterns.
         match path.strip_prefix(&update.base).ok().and_then(Path::to_str) {
             Some("") => patterns.push("**".to_owned()),
             Some(relative) if !is_pattern(relative) => patterns.push(relative.to_owned()),
@@ -238,7 +238,7 @@ fn what_live_update_takes(update: &LiveUpdate) -> Vec<IgnoreRule> {
     rules
 }
 
-/// Whether a relative path would be read as something else in a `.dockerignore`.
+/// Whether a relative path would be parsed differently in a `.dockerignore`.
 fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '[', ']', '\\']) || path.starts_with(['!', '#']) || path.trim() != path
 }
@@ -262,7 +262,7 @@ fn strategy(argument: Argument<'_>) -> starlark::Result<Option<DiscoveryStrategy
     }
 }
 
-/// Dicts of labels; empty ones select nothing and do not count.
+/// Returns dicts of labels; empty ones select nothing and are dropped.
 fn selectors(argument: Argument<'_>) -> starlark::Result<Vec<BTreeMap<String, String>>> {
     let mut selectors = Vec::new();
     for value in argument.elements() {
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn synced_paths_of_any_name_and_place_deploy_nothing() {
+    fn synced_paths_of_any_name_do_not_trigger_a_deploy() {
         let sync = |local: &str| Sync { local: local.into(), container: "/app".into() };
         let update = LiveUpdate {
             base: "/project".into(),

@@ -44,7 +44,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if let Some(problem) = tree.problem {
             return Err(raise(problem));
         }
-        // It takes absolute paths for something else.
+        // kustomize takes absolute paths for URLs.
         let target = relative(&session.directory(), &directory).display().to_string();
         let build = |program: &[&str]| {
             let words = program.iter().map(|word| (*word).to_owned());
@@ -65,7 +65,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// From one directory to another path.
+/// Returns the relative path from one directory to a path.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
     let up = from.components().skip(common).map(|_| Path::new(".."));
@@ -74,7 +74,7 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
     if path.as_os_str().is_empty() { PathBuf::from(".") } else { path }
 }
 
-/// Everything a kustomization is made of, as far as it is on this machine.
+/// The local files of a kustomization.
 #[derive(Default)]
 struct Tree {
     files: Vec<PathBuf>,
@@ -93,7 +93,7 @@ impl Tree {
         let file = match found.as_slice() {
             [file] => (*file).clone(),
             [] => {
-                // Any of them may appear.
+                // Any of them may be created.
                 self.files.extend(candidates.iter().cloned());
                 self.problem.get_or_insert_with(|| missing(session, directory));
                 return;
@@ -151,7 +151,7 @@ fn is_remote(name: &str) -> bool {
         || name.starts_with("github.com/")
 }
 
-/// The paths that a kustomization names, wherever it may.
+/// Returns the paths that a kustomization names in any of its fields.
 fn mentioned(kustomization: &Json) -> Vec<String> {
     let list = |value: Option<&Json>| value.and_then(Json::as_array).cloned().unwrap_or_default();
     let mut found: Vec<String> = Vec::new();
@@ -167,7 +167,7 @@ fn mentioned(kustomization: &Json) -> Vec<String> {
         "validators",
     ] {
         let texts = list(kustomization.get(field));
-        // Some may hold YAML itself in place of a path.
+        // Some may contain YAML in place of a path.
         found.extend(
             texts.iter().filter_map(Json::as_str).filter(|text| !text.contains('\n')).map(str::to_owned),
         );
@@ -180,7 +180,7 @@ fn mentioned(kustomization: &Json) -> Vec<String> {
         for generator in list(kustomization.get(field)) {
             let files = list(generator.get("files")).into_iter().chain(list(generator.get("envs")));
             let files = files.filter_map(|file| file.as_str().map(str::to_owned));
-            // `key=path` gives the file another name.
+            // In `key=path` the key is the name in the ConfigMap.
             found.extend(files.map(|file| file.rsplit('=').next().unwrap_or_default().to_owned()));
             found.extend(generator.get("env").and_then(Json::as_str).map(str::to_owned));
         }
@@ -188,7 +188,7 @@ fn mentioned(kustomization: &Json) -> Vec<String> {
     let text = |value: &Json, pointer: &str| value.pointer(pointer)?.as_str().map(str::to_owned);
     let home = text(kustomization, "/helmGlobals/chartHome").unwrap_or_else(|| "charts".to_owned());
     for chart in list(kustomization.get("helmCharts")) {
-        // One of a repository is fetched to there by kustomize itself, which is no reason to load again.
+        // kustomize itself fetches the chart of a repository to there, which must not reload the Tiltfile.
         if chart.get("repo").is_none() {
             found.extend(text(&chart, "/name").map(|name| format!("{home}/{name}")));
         }
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_between_directories() {
+    fn relative_path_between_directories() {
         let between = |from: &str, to: &str| relative(Path::new(from), Path::new(to)).display().to_string();
         assert_eq!(between("/a/b", "/a/b"), ".");
         assert_eq!(between("/a/b", "/a/b/c/d"), "c/d");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_named_counts() {
+    fn every_path_of_a_kustomization_is_listed() {
         let text = "resources: [a.yaml, ../base]\ncomponents: [c]\npatchesStrategicMerge: [p.yaml, \"a: 1\\nb: 2\"]\n\
                     patches: [{path: q.yaml}, {patch: x}]\nconfigMapGenerator: [{files: [k=f.txt, g.txt], envs: [e.env]}]\n\
                     secretGenerator: [{env: s.env}]\nhelmGlobals: {chartHome: h}\n\

@@ -1,4 +1,4 @@
-//! What belongs to the language itself: text of values, dicts and structs, ends of a load, other files.
+//! Functions of the language itself: text of values, dicts and structs, the end of a load, other files.
 
 use lilt_model::Failure;
 use starlark::collections::SmallMap;
@@ -19,7 +19,7 @@ use crate::values::mapping::pairs;
 use crate::values::structure::{NamedModule, Structure};
 use crate::values::text::{display, represent, type_name, write_display};
 
-/// For a builtin that takes one value and nothing else.
+/// Returns the argument of a builtin that takes exactly one.
 fn only<'v>(function: &str, args: UnpackTuple<Value<'v>>) -> starlark::Result<Value<'v>> {
     match args.items.as_slice() {
         [one] => Ok(*one),

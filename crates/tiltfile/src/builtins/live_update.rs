@@ -100,7 +100,7 @@ fn note(step: Step, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<LiveUp
     Ok(step)
 }
 
-/// Takes the steps of an image, in the order that is allowed: `initial_sync`, `fall_back_on`, `sync`, `run`,
+/// Returns the steps of an image, which must be in this order: `initial_sync`, `fall_back_on`, `sync`, `run`,
 /// `restart_container` or `restart_process`.
 pub(super) fn live_update(
     argument: Argument<'_>,

@@ -290,7 +290,7 @@ fn declare(
     let declaration = LocalDeclaration {
         place,
         name,
-        // Without a command there is nothing that could get in the way of others.
+        // Without a command nothing can conflict with other updates.
         allow_parallel: allow_parallel.unwrap_or(parallel_by_default) || update.is_none(),
         update,
         serve,
@@ -307,7 +307,7 @@ fn declare(
     Ok(NoneType)
 }
 
-/// A directory for a command that is not given is a mistake.
+/// Refuses a directory for a command that is not given.
 fn check_commands(
     function: Function,
     update: Option<&Command>,
@@ -372,7 +372,7 @@ fn execute(
             .map_or("was ended by a signal".into(), |code| format!("exited with code {code}"));
         let failure = Failure::user(format!("local: {shown} {how}"));
         let mut said = Vec::new();
-        // Its stdout was shown already, unless it was to be quiet.
+        // Its stdout was shown already, unless it is quiet.
         for (name, stream) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
             let text = String::from_utf8_lossy(stream);
             if !text.trim().is_empty() && (quiet || name == "stderr") {

@@ -1,7 +1,6 @@
-//! The methods whose calls the front end sends here, because the interpreter's own behave otherwise than under Tilt.
+//! Methods that the front end calls in place of the interpreter's, which differ from Tilt's.
 //!
-//! Each gets the value that it is called on as its first argument. A value of another type that has a method of this
-//! name keeps its own.
+//! The first argument is the value that the method is called on. Other types with a method of this name use their own.
 
 use starlark::collections::SmallMap;
 use starlark::environment::GlobalsBuilder;
@@ -18,7 +17,7 @@ use crate::values::text::type_name;
 
 pub(super) type Named<'v> = SmallMap<String, Value<'v>>;
 
-/// Calls the method that the value itself has.
+/// Calls the interpreter's method of the value.
 pub(super) fn own<'v>(
     this: Value<'v>,
     method: &str,

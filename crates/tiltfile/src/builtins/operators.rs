@@ -1,5 +1,4 @@
-//! The operators that the front end sends here, because the interpreter's own behave otherwise than under Tilt, or know
-//! no end.
+//! Operators that the front end calls in place of the interpreter's, which differ from Tilt's or have no limits.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -34,7 +33,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         left.add(right, heap)
     }
 
-    /// What `left += …` adds, if it may.
+    /// Returns what `left += …` adds, after a check of the limits.
     fn __addend__<'v>(
         #[starlark(require = pos)] left: Value<'v>,
         #[starlark(require = pos)] right: Value<'v>,
@@ -84,7 +83,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         match value.unpack_str() {
             Some(text) => Ok(heap.alloc(piece::at(text, index)?)),
             None => {
-                // Checked here for the words of the error.
+                // Checked here for Tilt's error message.
                 if let (kind @ ("list" | "tuple"), Ok(length)) = (value.get_type(), value.length()) {
                     piece::place(kind, usize::try_from(length).unwrap_or(0), index)?;
                 }
@@ -153,7 +152,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// Of two sets: whether all of the one is in the other, and whether the one has fewer elements.
+/// Returns whether one set is a subset of another, and whether it has fewer elements; none if they are no sets.
 fn subset<'v>(one: Value<'v>, other: Value<'v>, heap: Heap<'v>) -> starlark::Result<Option<(bool, bool)>> {
     if !is_set(one) || !is_set(other) {
         return Ok(None);

@@ -84,7 +84,7 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
     fn exists<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<bool> {
         let session = session(eval);
         let path = Function("os.path.exists").argument("path", path).path_or_here(session)?;
-        // The answer decides what the Tiltfile does: it counts as read.
+        // The result may decide what the Tiltfile does: the path is watched.
         session.watch_entry(&path);
         Ok(session.outside.exists(&path))
     }
@@ -135,7 +135,7 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// Without empty parts, `.` and `..` where that is possible; never empty.
+/// Removes empty parts, `.` and `..` where that is possible; never returns an empty path.
 fn clean(path: &str) -> String {
     let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -153,7 +153,7 @@ fn clean(path: &str) -> String {
     }
 }
 
-/// None if no path leads from one to the other whatever the directory.
+/// Returns none if the relative path depends on the current directory.
 fn relative(base: &str, target: &str) -> Option<String> {
     let (base, target) = (clean(base), clean(target));
     if Path::new(&base).is_absolute() != Path::new(&target).is_absolute() {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_way() {
+    fn relative_paths_are_computed() {
         assert_eq!(relative("/a/b", "/a/c").as_deref(), Some("../c"));
         assert_eq!(relative("a", "a").as_deref(), Some("."));
         assert_eq!(relative("/a", "b"), None);

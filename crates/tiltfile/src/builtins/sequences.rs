@@ -1,4 +1,4 @@
-//! `range` and `sorted`: the interpreter's own know no end.
+//! `range` and `sorted`, which can be cancelled, unlike the interpreter's own.
 
 use std::cmp::Ordering;
 

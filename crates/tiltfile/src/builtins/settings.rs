@@ -1,4 +1,4 @@
-//! Everything that is about the session and not about a resource: `*_settings`, features, analytics.
+//! Settings of the session: `*_settings`, features, analytics.
 
 use std::time::Duration;
 
@@ -146,7 +146,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<NoneType> {
         let patterns = Function("watch_settings").argument("ignore", ignore).strings()?;
         let session = session(eval);
-        // A full path means itself, also where it does not lie below this file's directory.
+        // A full path may also be outside of this file's directory.
         let is_full = |pattern: &String| pattern.trim_start_matches('!').starts_with('/');
         let (full, relative): (Vec<_>, Vec<_>) = patterns.into_iter().partition(is_full);
         for (base, patterns) in [(session.directory(), relative), ("/".into(), full)] {

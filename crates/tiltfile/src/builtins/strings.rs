@@ -1,5 +1,5 @@
-//! The methods of strings whose calls the front end sends here, because the interpreter's own behave otherwise than under
-//! Tilt: there a string is bytes, and a letter has one capital.
+//! Methods of strings that the front end calls in place of the interpreter's. In Tilt, a string is bytes, and each letter
+//! has one upper case letter.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -108,7 +108,7 @@ impl<'v> Call<'v, '_> {
         Ok(self.heap.alloc(Elements { text: self.text.to_owned(), unit }))
     }
 
-    /// Each with what became of the one before it.
+    /// Maps each character; `change` also gets the previous result.
     fn each_letter(&self, change: impl Fn(Option<char>, char) -> char) -> starlark::Result<String> {
         self.arity(0, 0)?;
         let mut last = None;
@@ -120,7 +120,7 @@ impl<'v> Call<'v, '_> {
         Ok(changed.collect())
     }
 
-    /// The part of the text that the second and third argument name, and where it begins.
+    /// Returns the range of the second and third argument, and where it begins.
     fn part(&self) -> starlark::Result<(std::borrow::Cow<'_, str>, usize)> {
         let (start, end) = piece::range(self.text, self.args.get(1).copied(), self.args.get(2).copied())
             .map_err(|error| refuse(format!("{}: {}", self.method, error.without_diagnostic())))?;
@@ -219,7 +219,7 @@ impl<'v> Call<'v, '_> {
     fn lines(&self) -> starlark::Result<Value<'v>> {
         self.arity(0, 1)?;
         let keep = self.args.first().is_some_and(|keep| keep.to_bool());
-        // Only the newline ends a line: what stands before it, a carriage return too, belongs to the line.
+        // Only the newline ends a line: a carriage return before it belongs to the line.
         let lines = self.text.split_inclusive('\n');
         let lines = lines.map(|line| if keep { line } else { line.strip_suffix('\n').unwrap_or(line) });
         Ok(self.heap.alloc(AllocList(lines)))
@@ -239,8 +239,8 @@ impl<'v> Call<'v, '_> {
     }
 }
 
-/// Where a text stands first in a range of bytes. It is found at the begin of a character or not at all, so that the
-/// range may be narrowed to whole ones, but for nothing, which is everywhere.
+/// Finds a substring in a range of bytes. A match begins at a character, so the range is narrowed to whole characters;
+/// only the empty string is found anywhere.
 fn find(text: &str, sub: &str, start: usize, end: usize) -> Option<usize> {
     if sub.is_empty() {
         return Some(start);
@@ -257,14 +257,14 @@ fn rfind(text: &str, sub: &str, start: usize, end: usize) -> Option<usize> {
     text[first..last].rfind(sub).map(|at| first + at)
 }
 
-/// The characters that are wholly inside of a range of bytes.
+/// Narrows a range of bytes to whole characters.
 fn whole(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
     let first = (start..=end).find(|at| text.is_char_boundary(*at))?;
     let last = (first..=end).rev().find(|at| text.is_char_boundary(*at))?;
     Some((first, last))
 }
 
-/// One letter for one, as Tilt has it: `ß` has no capital.
+/// Returns a single upper case letter, as Tilt does: `ß` has none.
 fn upper(letter: char) -> char {
     let mut upper = letter.to_uppercase();
     match (upper.next(), upper.next()) {
@@ -277,14 +277,14 @@ fn lower(letter: char) -> char {
     letter.to_lowercase().next().unwrap_or(letter)
 }
 
-/// The form at the begin of a word; a few letters that are two in one have one of their own.
+/// Returns the title case; a few digraphs have one of their own.
 fn title(letter: char) -> char {
     match letter {
         '\u{1c4}'..='\u{1c6}' => '\u{1c5}',
         '\u{1c7}'..='\u{1c9}' => '\u{1c8}',
         '\u{1ca}'..='\u{1cc}' => '\u{1cb}',
         '\u{1f1}'..='\u{1f3}' => '\u{1f2}',
-        // Georgian has capitals, and words do not begin with them.
+        // Georgian title case is lower case.
         '\u{10d0}'..='\u{10ff}' => letter,
         _ => upper(letter),
     }

@@ -1,4 +1,4 @@
-//! `shlex`; what `sys` holds is no function and is made with the other values of a load.
+//! `shlex`. The values of `sys` are created with those of the other modules.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;

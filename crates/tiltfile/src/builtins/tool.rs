@@ -1,4 +1,4 @@
-//! Runs the programs that make objects: helm, kustomize, Docker Compose.
+//! Runs the programs that render objects: helm, kustomize, Docker Compose.
 
 use lilt_model::Failure;
 use lilt_model::command::Command;
@@ -7,7 +7,7 @@ use crate::failure::{cancelled, raise};
 use crate::outside::Output;
 use crate::session::Session;
 
-/// A command in the directory of the file that runs.
+/// Returns a command in the directory of the file that runs.
 pub(super) fn command(session: &Session<'_>, words: impl IntoIterator<Item = String>) -> Command {
     Command {
         argv: words.into_iter().collect(),
@@ -17,13 +17,13 @@ pub(super) fn command(session: &Session<'_>, words: impl IntoIterator<Item = Str
     }
 }
 
-/// As Tilt shows a command: words with spaces in quotes.
+/// Formats a command as Tilt does: words with spaces in quotes.
 pub(super) fn shown(command: &Command) -> String {
     let quoted = |word: &String| if word.contains(' ') { format!("{word:?}") } else { word.clone() };
     command.argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// What it writes to stdout. A failure shows the command, its exit code and what it says.
+/// Runs a command and returns its stdout. A failure shows the command, its exit code and output.
 pub(super) fn run(session: &Session<'_>, function: &str, command: &Command) -> starlark::Result<String> {
     run_if_present(session, function, command)?.ok_or_else(|| {
         let program = command.argv.first().map(String::as_str).unwrap_or_default();
@@ -32,7 +32,7 @@ pub(super) fn run(session: &Session<'_>, function: &str, command: &Command) -> s
     })
 }
 
-/// The same; none if there is no such program.
+/// Like [`run`]; none if there is no such program.
 pub(super) fn run_if_present(
     session: &Session<'_>,
     function: &str,
@@ -45,7 +45,7 @@ pub(super) fn run_if_present(
     }
 }
 
-/// What came of it, also if it failed; none if there is no such program.
+/// Runs a command and returns its output, also if it failed; none if there is no such program.
 pub(super) fn attempt(
     session: &Session<'_>,
     function: &str,

@@ -12,7 +12,7 @@ use crate::failure::Place;
 use crate::session::{Session, StatementHook};
 use crate::values::ObjectId;
 
-/// The names that the function gives to these workloads; none if there is no function.
+/// Calls the function for each workload; none if there is no function.
 pub(crate) fn workload_names(
     session: &Session<'_>,
     place: &Place,

@@ -1,8 +1,7 @@
-//! The extensions that lilt carries, and how they come onto the disk.
+//! The extensions that are bundled with lilt.
 //!
-//! They are unpacked because the commands that they declare run their scripts, and because whoever follows the place of
-//! an error shall find a file there. The folder is named after the content, so that two versions of lilt do not
-//! overwrite each other's.
+//! They are unpacked because the commands that they declare run their scripts, and so that the location of an error is a
+//! file. The folder is named after the content, so that two versions of lilt do not overwrite each other's.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
@@ -59,36 +58,36 @@ files! {
     "uibutton/Tiltfile"
 }
 
-/// Of the folder in Tilt's that they are unpacked to.
+/// The name of the folder in Tilt's data that they are unpacked to.
 const FOLDER: &str = "bundled";
 
-/// The name of each extension, as it stands after `ext://`.
+/// Returns the name of each extension, as used after `ext://`.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().filter_map(|(path, _)| path.strip_suffix("/Tiltfile"))
 }
 
-/// The name of each extension with the text of its Tiltfile.
+/// Returns the name of each extension with the text of its Tiltfile.
 pub(crate) fn tiltfiles() -> impl Iterator<Item = (&'static str, &'static str)> {
     FILES.iter().filter_map(|(path, text)| Some((path.strip_suffix("/Tiltfile")?, *text)))
 }
 
-/// Whether a file is one of these: they may use what a Tiltfile cannot see.
+/// Whether a file is bundled: these may use private builtins.
 pub(crate) fn is_bundled(session: &Session<'_>, path: &std::path::Path) -> bool {
     super::tilt_folder(session).is_ok_and(|folder| path.starts_with(folder.join(FOLDER)))
 }
 
-/// The folder that they are unpacked to.
+/// Returns the folder that they are unpacked to.
 pub(super) fn folder(session: &Session<'_>) -> Result<PathBuf, Failure> {
     Ok(super::tilt_folder(session)?.join(FOLDER).join(key()))
 }
 
-/// Puts an extension of lilt's onto the disk, unless it is there, and returns the path of its Tiltfile.
+/// Unpacks an extension, unless it is unpacked, and returns the path of its Tiltfile.
 pub(super) fn unpack(session: &Session<'_>, name: &str) -> Result<PathBuf, Failure> {
     let folder = folder(session)?;
     let beginning = format!("{name}/");
     for (path, text) in FILES.iter().filter(|(path, _)| path.starts_with(&beginning)) {
         let target = folder.join(path);
-        // Compared, because a write may have been cut short, or somebody may have edited it.
+        // Compared, because somebody may have edited it.
         if session.outside.read_file(&target).is_ok_and(|found| found == text.as_bytes()) {
             continue;
         }
@@ -103,7 +102,7 @@ pub(super) fn unpack(session: &Session<'_>, name: &str) -> Result<PathBuf, Failu
     Ok(folder.join(name).join("Tiltfile"))
 }
 
-/// Of all files, because one extension may load another by its relative path.
+/// Returns a hash of all files, because one extension may load another by its relative path.
 fn key() -> String {
     let mut hasher = DefaultHasher::new();
     FILES.hash(&mut hasher);
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_folder_is_carried() {
+    fn every_extension_file_is_bundled() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("extensions");
         let mut found = Vec::new();
         files_below(&root, &mut found);

@@ -1,7 +1,7 @@
-//! Credentials in the address of an extension repository, and how git gets them.
+//! Credentials in the URL of an extension repository, and how they are passed to git.
 //!
-//! Every user of the machine can read command lines, and many can read the configuration of a clone. So git is given the
-//! address without credentials and a credential helper that reads them from git's environment.
+//! Every user of the machine can read command lines, and many can read the configuration of a clone. So git gets the URL
+//! without credentials and a credential helper that reads them from git's environment.
 
 const USERNAME: &str = "LILT_GIT_USERNAME";
 const PASSWORD: &str = "LILT_GIT_PASSWORD";
@@ -9,12 +9,12 @@ const PASSWORD: &str = "LILT_GIT_PASSWORD";
 const HELPER: &str = "!f() { test \"$1\" != get || printf 'username=%s\\npassword=%s\\n' \"$LILT_GIT_USERNAME\" \
                       \"$LILT_GIT_PASSWORD\"; }; f";
 
-/// The `user:password@` of an address.
+/// The `user:password@` of a URL.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Credentials {
     username: String,
     password: Option<String>,
-    /// Scheme and host that they are for: git sends them nowhere else, for example to submodules of other hosts.
+    /// Their scheme and host: git sends them to no other host, for example of submodules.
     scope: String,
 }
 
@@ -26,10 +26,10 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Splits an address into one without credentials, and the credentials.
+    /// Splits a URL into one without credentials, and the credentials.
     pub(super) fn split(url: &str) -> (String, Option<Self>) {
         let Some((scheme, rest)) = url.split_once("://") else {
-            // `user:password@host`, a mistake that an error message shows.
+            // `user:password@host` without a scheme, which an error message reports.
             let bare =
                 url.rsplit_once('@').filter(|(user, _)| user.contains(':')).map_or(url, |(_, bare)| bare);
             return (bare.to_owned(), None);
@@ -51,11 +51,10 @@ impl Credentials {
             && !self.password.as_deref().unwrap_or_default().contains(char::is_control)
     }
 
-    /// Options of git that make it ask the helper.
+    /// Returns options that make git use the helper.
     pub(super) fn options(&self) -> Vec<String> {
         let key = format!("credential.{}.helper", self.scope);
-        // An empty one drops the helpers that the user has configured: the address decides. One without a password leaves
-        // the password to them.
+        // An empty value removes the helpers that the user has configured. Without a password they are kept, to provide it.
         let reset = self.password.is_some().then(|| format!("{key}="));
         let helpers = reset.into_iter().chain([format!("{key}={HELPER}")]);
         helpers.flat_map(|helper| ["-c".to_owned(), helper]).collect()

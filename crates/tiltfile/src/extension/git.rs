@@ -1,7 +1,7 @@
 //! The calls of git that bring a repository onto this machine.
 //!
-//! Every step may be repeated: one that was cut short, by Ctrl-C or the network, is made good by the next run, and
-//! nothing is ever removed. Who has only the folder of a clone that Tilt made goes on with it.
+//! Every step may be repeated: one that was interrupted, by Ctrl-C or the network, is completed by the next run, and
+//! nothing is ever removed. A clone that Tilt made is used, too.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::credentials::Credentials;
 use crate::failure::cancelled;
 use crate::session::Session;
 
-/// A clone, or the place of one.
+/// A clone, which may not exist yet.
 pub(super) struct Clone<'s, 'a> {
     pub(super) session: &'s Session<'a>,
     pub(super) folder: &'s Path,
@@ -22,14 +22,14 @@ pub(super) struct Clone<'s, 'a> {
 }
 
 impl Clone<'_, '_> {
-    /// Brings all branches and tags here; touches no file of the working tree.
+    /// Fetches all branches and tags; touches no file of the working tree.
     ///
     /// Branches and tags that the repository does not have are removed if what is here cannot be trusted.
     pub(super) fn fetch(&self, is_trusted: bool) -> Result<(), Failure> {
         let session = self.session;
         session.print(&format!("Fetching the extension repository {}", self.shown));
         if !session.outside.exists(&self.folder.join(".git/HEAD")) {
-            // The folder must be there before git can be told of it.
+            // The folder must exist before git can initialize it.
             let note = self.folder.join(".git/description");
             session.outside.write_file(&note, b"Tilt extensions").map_err(|error| {
                 let folder = self.folder.display();
@@ -52,7 +52,7 @@ impl Clone<'_, '_> {
         Ok(())
     }
 
-    /// Returns the address that is in the configuration of the clone.
+    /// Returns the URL in the configuration of the clone.
     pub(super) fn written_address(&self) -> Option<String> {
         let configuration = self.session.outside.read_file(&self.folder.join(".git/config")).ok()?;
         let configuration = String::from_utf8_lossy(&configuration);
@@ -66,21 +66,21 @@ impl Clone<'_, '_> {
         })
     }
 
-    /// Writes the address, without credentials, into the configuration of the clone.
+    /// Writes the URL, without credentials, into the configuration of the clone.
     pub(super) fn set_address(&self) -> Result<(), Failure> {
         self.git(&["config", "remote.origin.url", self.shown]).map(drop)
     }
 
-    /// Puts the newest commit of the default branch into the working tree.
+    /// Checks out the newest commit of the default branch.
     ///
-    /// What the branch has here is discarded if it cannot be trusted.
+    /// Discards the local branch if it cannot be trusted.
     pub(super) fn check_out_newest(&self, is_trusted: bool) -> Result<(), Failure> {
-        // Asks anew: the default branch may have been renamed.
+        // The default branch may have been renamed.
         self.git(&["remote", "set-head", "origin", "--auto"])?;
         let newest = self.git(&["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])?;
         let branch = newest.strip_prefix("origin/").unwrap_or(&newest).to_owned();
         if is_trusted {
-            // A branch of its own that only ever moves forward, as Tilt keeps it: its pulls go on working.
+            // A local branch that is only fast-forwarded, as Tilt does: Tilt's pulls keep working.
             self.git(&["checkout", "--quiet", &branch, "--"])?;
             self.git(&["merge", "--quiet", "--ff-only", &newest])?;
         } else {
@@ -89,7 +89,7 @@ impl Clone<'_, '_> {
         self.update_submodules()
     }
 
-    /// Puts a branch, tag or commit into the working tree.
+    /// Checks out a branch, tag or commit.
     pub(super) fn check_out(&self, reference: &str) -> Result<(), Failure> {
         let commit =
             [format!("{reference}^{{commit}}"), format!("refs/remotes/origin/{reference}^{{commit}}")]
@@ -105,7 +105,7 @@ impl Clone<'_, '_> {
         self.update_submodules()
     }
 
-    /// The commit that is checked out.
+    /// Returns the commit that is checked out.
     pub(super) fn head(&self) -> Result<String, Failure> {
         self.git(&["rev-parse", "HEAD"])
     }
@@ -122,7 +122,7 @@ impl Clone<'_, '_> {
         Ok((output.exit_code == Some(0)).then(|| text(&output.stdout)))
     }
 
-    /// What git prints; a failure if it fails.
+    /// Runs git and returns its output; fails if git does.
     fn git(&self, words: &[&str]) -> Result<String, Failure> {
         let output = self.execute(words)?;
         if output.exit_code == Some(0) {
@@ -145,14 +145,14 @@ impl Clone<'_, '_> {
     fn execute(&self, words: &[&str]) -> Result<crate::outside::Output, Failure> {
         let folder = self.folder.display();
         let session = self.session;
-        // Told outright: lilt may run in a hook of git, which sets variables for these that mean another repository.
+        // Explicit, because lilt may run in a hook of git, which sets variables that name another repository.
         let mut argv =
             vec!["git".to_owned(), format!("--git-dir={folder}/.git"), format!("--work-tree={folder}")];
         argv.extend(self.credentials.iter().flat_map(|credentials| credentials.options()));
         argv.extend(words.iter().map(|word| (*word).to_owned()));
         let start = session.request.path.parent().unwrap_or(Path::new("/"));
         let dir = if session.outside.is_dir(self.folder) { self.folder } else { start };
-        // Nobody could answer a question for a password.
+        // There is no terminal to ask for a password.
         let mut env = vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())];
         env.extend(self.credentials.iter().flat_map(|credentials| credentials.environment()));
         let command = Command { argv, dir: dir.to_owned(), env, unset: Vec::new() };

@@ -1,5 +1,5 @@
-//! What the Tiltfile says about extensions, by `v1alpha1.extension` and `v1alpha1.extension_repo`, and what is known
-//! without a word of it.
+//! The extensions and repositories that the Tiltfile registers, by `v1alpha1.extension` and `v1alpha1.extension_repo`,
+//! and the defaults.
 
 use serde_json::{Value, json};
 
@@ -9,18 +9,19 @@ use crate::declare::{Declarations, LoadedExtension};
 /// The repository of extensions that are not registered otherwise.
 const DEFAULT_REPOSITORY: &str = "default";
 
-/// A repository of extensions, as it is spoken of.
+/// The declaration of a repository of extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RepositoryFacts {
     pub(super) name: String,
     pub(super) url: String,
     /// Empty: the newest.
     pub(super) reference: String,
-    /// The folder of it that holds the extensions.
+    /// The folder in the repository that contains the extensions.
     pub(super) subpath: String,
 }
 
-/// As it was registered, else of the repository whose load host the name begins with, else of the default one.
+/// Returns the registered extension, or else one of the repository whose load host the name begins with, or else one of
+/// the default repository.
 pub(super) fn extension(objects: &[Value], name: &str) -> LoadedExtension {
     let registered_name = object_name(name);
     if let Some(object) = of_kind(objects, "Extension").find(|object| is_named(object, &registered_name)) {
@@ -38,7 +39,7 @@ pub(super) fn extension(objects: &[Value], name: &str) -> LoadedExtension {
     LoadedExtension { name: registered_name, repository, path }
 }
 
-/// As it was registered; one that was not is the official one.
+/// Returns the registered repository, or else the official one.
 pub(super) fn repository(objects: &[Value], name: &str) -> RepositoryFacts {
     match of_kind(objects, "ExtensionRepo").find(|object| is_named(object, name)) {
         Some(object) => RepositoryFacts {
@@ -53,7 +54,7 @@ pub(super) fn repository(objects: &[Value], name: &str) -> RepositoryFacts {
     }
 }
 
-/// Says which extensions were loaded for their functions, as Tilt does: those are not run once more on their own.
+/// Marks the extensions that were loaded by the Tiltfile, as Tilt does: they are not run again as API objects.
 pub(crate) fn note_loaded(declared: &mut Declarations) {
     for extension in std::mem::take(&mut declared.loaded_extensions) {
         let known = |object: &&mut Value| {
@@ -73,7 +74,7 @@ pub(crate) fn note_loaded(declared: &mut Declarations) {
     }
 }
 
-/// The last word counts.
+/// Returns the objects of a kind, the last one first: it wins.
 fn of_kind<'o>(objects: &'o [Value], kind: &'static str) -> impl Iterator<Item = &'o Value> {
     objects.iter().rev().filter(move |object| object.get("kind").and_then(Value::as_str) == Some(kind))
 }
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_extensions_become_names_of_objects() {
+    fn extension_names_become_object_names() {
         assert_eq!(object_name("tests/golang"), "tests_golang");
         assert_eq!(object_name("a%b"), "a_b");
         assert_eq!(object_name(".."), "__");
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_to_a_repository_and_a_path() {
+    fn extension_name_resolves_to_repository_and_path() {
         let pair = |repository: &str, path: &str| (repository.to_owned(), path.to_owned());
         assert_eq!(found("nested/x"), pair("team", "y"));
         assert_eq!(found("internal/a/b"), pair("team", "a/b"));
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_loaded_is_noted_once() {
+    fn loaded_extension_is_recorded_once() {
         let mut declared = Declarations { api_objects: objects(), ..Declarations::default() };
         let loaded = |name| extension(&objects(), name);
         declared.loaded_extensions = vec![loaded("nested/x"), loaded("dotenv"), loaded("dotenv")];

@@ -1,5 +1,4 @@
-//! A repository of extensions: a folder of this machine, or one that git fetches into the folder where Tilt keeps
-//! them, too.
+//! A repository of extensions: a local folder, or a clone in the folder that Tilt uses, too.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,12 +13,12 @@ use crate::session::Session;
 
 pub(super) const OFFICIAL: &str = "https://github.com/tilt-dev/tilt-extensions";
 
-/// How old a copy of a repository without a ref may be before it is asked for news. Tilt asks at each start; reloads
-/// and restarts in a row shall not wait for the network.
+/// How old a clone of a repository without a ref may be before it is fetched again. Tilt fetches at each start; here
+/// reloads and restarts do not wait for the network.
 const FRESH: Duration = Duration::from_secs(60 * 60);
-/// Written when a repository was fetched, or its fetch was tried in vain. It has the commit that was checked out.
+/// Written when a repository was fetched, or the fetch has failed. Contains the commit that is checked out.
 const STAMP: &str = ".git/lilt-fetched";
-/// Not empty: the clone has what came over http://, though its repository is one of https://.
+/// Not empty: the clone contains data that came over http://, although its repository has an https:// URL.
 const UNTRUSTED: &str = ".git/lilt-untrusted";
 
 #[derive(Debug)]
@@ -44,7 +43,7 @@ impl Repository {
         &self.facts.subpath
     }
 
-    /// Whether the extensions that lilt carries stand for those of this repository. Not for a ref: who pins one wants that one.
+    /// Whether the bundled extensions replace those of this repository. Not if a ref is pinned.
     pub(super) fn is_what_is_bundled(&self) -> bool {
         let url = self.facts.url.trim_end_matches('/');
         url.strip_suffix(".git").unwrap_or(url) == OFFICIAL
@@ -57,7 +56,7 @@ impl Repository {
         Some(self.facts.reference.as_str()).filter(|reference| !matches!(*reference, "" | "HEAD"))
     }
 
-    /// The folder that holds its files; with why they may be outdated.
+    /// Returns the folder with its files, and why they may be outdated.
     pub(super) fn provide(&self, session: &Session<'_>) -> Result<(PathBuf, Option<String>), Failure> {
         let url = &self.facts.url;
         if self.credentials.as_ref().is_some_and(|credentials| !credentials.is_valid()) {
@@ -100,7 +99,7 @@ impl Repository {
         Err(Failure::user(format!("cannot use the extension repository {}: {problem}", self.shown)))
     }
 
-    /// What is checked out of it, and how long ago it was fetched.
+    /// Returns the commit that is checked out, and how long ago it was fetched.
     pub(super) fn describe(
         &self,
         session: &Session<'_>,
@@ -124,11 +123,11 @@ impl Repository {
         let is_trusted = read_line(session, &folder, UNTRUSTED).is_empty()
             && !(has_http && self.shown.starts_with("https://"));
         if !is_trusted {
-            // Before the address is corrected: what is there must not be used if the fetch fails.
+            // Before the URL is corrected: the clone must not be used if the fetch fails.
             self.write(session, &folder.join(UNTRUSTED), "http")?;
         }
         if written_address.is_some_and(|address| has_credentials(&address)) {
-            // Clones of Tilt and of older versions have the whole address in their configuration.
+            // Clones of Tilt and of older versions have the URL with credentials in their configuration.
             clone.set_address()?;
         }
         let stale = match self.pinned() {
@@ -153,7 +152,7 @@ impl Repository {
             return Ok(());
         }
         let stamp = folder.join(STAMP);
-        // Without the network, if what is wanted was fetched before.
+        // Without the network, if the ref was fetched before.
         if !is_trusted || !session.outside.exists(&stamp) || clone.check_out(reference).is_err() {
             clone.fetch(is_trusted)?;
             clone.check_out(reference)?;
@@ -166,7 +165,7 @@ impl Repository {
         let Clone { session, folder, .. } = *clone;
         let stamp = folder.join(STAMP);
         let is_fresh = session.outside.age(&stamp).is_some_and(|age| age < FRESH);
-        // Another program may have put another commit there.
+        // Another program may have checked out another commit.
         let is_own =
             || checked_out(session, folder).is_some_and(|it| it == read_line(session, folder, STAMP));
         if is_trusted && is_fresh && is_own() {
@@ -182,7 +181,7 @@ impl Repository {
             stale = Some(failure.message.clone());
             session.print(&format!("Going on with the copy in {}, which may be old", folder.display()));
         }
-        // Also when it failed: an old copy that is used without a network shall not be waited for at each reload.
+        // Also when it failed: reloads without a network must not wait for the fetch each time.
         self.write(session, &stamp, &checked_out(session, folder).unwrap_or_default())?;
         Ok(stale)
     }
@@ -208,14 +207,14 @@ impl Repository {
         })
     }
 
-    /// The folder of the clone: for https:// the one where Tilt keeps it.
+    /// Returns the folder of the clone: for https:// the one that Tilt uses.
     ///
     /// Each ref has a folder of its own, so that two refs do not replace each other, and so has each scheme: what came
     /// over http:// must not be used for https://.
     fn folder(&self, session: &Session<'_>) -> Result<PathBuf, Failure> {
         let modules = super::tilt_folder(session)?.join("tilt_modules");
         let (scheme, address) = self.shown.split_once("://").unwrap_or(("https", &self.shown));
-        // An `@` stands only before the ref and behind the scheme.
+        // An `@` is only before the ref and after the scheme.
         let mut name = address.trim_matches('/').replace('@', "%40");
         if name.is_empty() {
             return Err(Failure::user(format!("{:?} is no address of a repository", self.shown)));
@@ -235,7 +234,7 @@ impl Repository {
     }
 }
 
-/// Whether the working tree has the commit that was checked out for a ref.
+/// Whether the commit that was checked out for a ref still is.
 fn is_checked_out(session: &Session<'_>, folder: &Path, reference: &str) -> bool {
     let commit = read_line(session, folder, STAMP);
     let is_wanted = !is_commit(reference) || commit.eq_ignore_ascii_case(reference);
@@ -272,7 +271,7 @@ fn has_files(session: &Session<'_>, folder: &Path) -> bool {
     entries.iter().any(|entry| !entry.path.ends_with(".git"))
 }
 
-/// Whether an address is of this machine, so that nobody is between.
+/// Whether a URL is of this machine, so that no network is involved.
 fn is_loopback(url: &str) -> bool {
     let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bundled_ones_stand_for_the_newest_of_the_official_ones_only() {
+    fn bundled_extensions_replace_the_unpinned_official_repository_only() {
         assert!(repository(OFFICIAL, "").is_what_is_bundled());
         assert!(repository("https://github.com/tilt-dev/tilt-extensions.git/", "HEAD").is_what_is_bundled());
         assert!(!repository(OFFICIAL, "v1").is_what_is_bundled());

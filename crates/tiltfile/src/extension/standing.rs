@@ -1,4 +1,4 @@
-//! Extensions and their repositories as things of their own, without a Tiltfile that loads them.
+//! Extensions and repositories that are API objects of a session, without a Tiltfile that loads them.
 
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
@@ -17,14 +17,14 @@ use crate::said::Said;
 use crate::session::Session;
 use crate::{environment, failure};
 
-/// A repository of extensions, as it is spoken of.
+/// The declaration of a repository of extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtensionSource {
     pub name: String,
     pub url: String,
     /// Empty: the newest.
     pub reference: String,
-    /// The folder of it that holds the extensions.
+    /// The folder in the repository that contains the extensions.
     pub subpath: String,
 }
 
@@ -32,9 +32,9 @@ pub struct ExtensionSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProvidedExtensions {
     pub path: PathBuf,
-    /// What is checked out; none for what was not fetched.
+    /// The commit that is checked out; none for a local folder.
     pub commit: Option<String>,
-    /// How long ago it was fetched, or written; none if that is not known.
+    /// How long ago it was fetched or written; none if that is not known.
     pub age: Option<Duration>,
     /// Why it may be outdated.
     pub stale: Option<String>,
@@ -47,7 +47,7 @@ impl ExtensionSource {
     }
 }
 
-/// Brings a repository onto this machine. Blocks; `request` says how commands are run, its path where.
+/// Fetches a repository. Blocks; `request` has the environment of commands, and its path the folder.
 pub fn provide_repository(
     source: &ExtensionSource,
     request: &LoadRequest,
@@ -58,7 +58,7 @@ pub fn provide_repository(
     in_session(request, outside, cancelled, print, |session| {
         let repository = source.repository();
         if repository.is_what_is_bundled() {
-            // What lilt carries is used as far as it goes; the rest is fetched when it is asked for.
+            // The bundled extensions come first; others are fetched when they are loaded.
             let path = bundled::folder(session)?;
             return Ok(ProvidedExtensions { path, commit: None, age: None, stale: None });
         }
@@ -68,7 +68,7 @@ pub fn provide_repository(
     })
 }
 
-/// The Tiltfile of an extension, which is at a path of a repository. Blocks.
+/// Returns the Tiltfile of an extension at a path of a repository. Blocks.
 pub fn find_extension(
     source: &ExtensionSource,
     path: &str,
@@ -83,7 +83,7 @@ pub fn find_extension(
     })
 }
 
-/// Does something that may print, as a load does; `print` gets that on this thread.
+/// Runs something that may print, as a load does; `print` gets the messages on this thread.
 fn in_session<T: Send>(
     request: &LoadRequest,
     outside: &dyn Outside,

@@ -1,4 +1,4 @@
-//! What the extensions that lilt carries need and a Tiltfile cannot see.
+//! Builtins for the bundled extensions, which no other Tiltfile sees.
 
 use std::sync::LazyLock;
 

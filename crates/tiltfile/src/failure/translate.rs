@@ -1,7 +1,6 @@
-//! Says what the interpreter complains about in the words that Tilt uses, or in better ones where those would need
-//! what is not known here.
+//! Translates errors of the interpreter to those of Tilt, or to similar ones where Tilt's need unavailable details.
 //!
-//! The interpreter's errors are texts; what cannot be made out in one is passed on as it is.
+//! The interpreter's errors are texts; one that is not recognized is passed on unchanged.
 
 use lilt_model::Failure;
 
@@ -33,12 +32,12 @@ pub(super) fn translate(
     }
 }
 
-/// Between backticks, in order.
+/// Returns the texts between backticks, in order.
 fn quoted(message: &str) -> impl Iterator<Item = &str> {
     message.split('`').skip(1).step_by(2)
 }
 
-/// With the name of the builtin before it.
+/// Prefixes a message with the name of the builtin.
 fn by(call: Option<&str>, message: impl std::fmt::Display) -> Failure {
     Failure::user(match call {
         Some(call) => format!("{call}: {message}"),
@@ -58,7 +57,7 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
         return binary(first, second, third, call, place);
     }
     if begins("Operation") && message.contains("not supported on type") {
-        // A call with constant arguments is tried before there is a call.
+        // A call with constant arguments is evaluated at compile time, without a call stack.
         let call = call.or(place.filter(|place| place.text().starts_with("len(")).map(|_| "len"));
         return unary(first, second, call);
     }
@@ -82,7 +81,7 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
         let step = place.is_some_and(|place| place.text().replace(' ', "").ends_with(":0]"));
         let problem = match step {
             true => "zero is not a valid slice step".to_owned(),
-            // A negative one may be counted from the other end already.
+            // A negative index may have been resolved already.
             false if first.starts_with('-') && call.is_none() => "index out of range".to_owned(),
             false => format!("index {first} out of range"),
         };
@@ -123,7 +122,7 @@ fn by_zero(message: &str, place: Option<&Place>) -> Failure {
     })
 }
 
-/// Messages that say all by their beginning.
+/// Translates messages that are recognized by a part of them.
 fn short(message: &str, first: &str, second: &str, call: Option<&str>) -> Failure {
     let begins = |start: &str| message.starts_with(start);
     match message {
@@ -257,7 +256,7 @@ fn number(message: &str) -> Failure {
     Failure::user(format!("int: invalid literal with base {base}: {text}"))
 }
 
-/// The operator of a comparison: the first one outside of brackets and quotes.
+/// Returns the operator of a comparison: the first one outside of brackets and quotes.
 fn comparison(place: &Place) -> &'static str {
     let (mut depth, mut quote) = (0_usize, None);
     let text = place.text();
@@ -291,11 +290,11 @@ fn unknown_name(message: &str) -> Failure {
     }
 }
 
-/// A call with wrong arguments.
+/// Translates the error of a call with wrong arguments.
 fn arguments(message: &str, call: Option<&str>) -> Failure {
     let named: Vec<&str> = quoted(message).collect();
     let function = message.rsplit("call to ").next().unwrap_or_default().trim().trim_matches('`');
-    // Functions of the Tiltfile say so; the others are builtins.
+    // Functions of the Tiltfile are named as such, unlike builtins.
     let shown = defined_name(function).map_or(function.to_owned(), |name| format!("function {name}"));
     if message.starts_with("Missing") {
         let (Some(parameter), Some(function)) = (named.first(), named.get(1)) else {

@@ -1,4 +1,4 @@
-//! Reads the extensions that lilt carries: their functions and what these say about themselves.
+//! The reference of the bundled extensions: their functions with their documentation strings.
 
 use super::{Default, Entry, Parameter, Section};
 use crate::extension::tiltfiles;
@@ -15,13 +15,13 @@ pub(super) fn sections() -> Vec<Section> {
         .collect()
 }
 
-/// The string that the text begins with, and what stands after it.
+/// Returns the string that the text begins with, and the text after it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let (string, rest) = text.trim_start().strip_prefix(QUOTES)?.split_once(QUOTES)?;
     Some((string.trim().to_owned(), rest))
 }
 
-/// The functions of a file that others may load.
+/// Returns the functions of a file that others may load.
 fn definitions(text: &str) -> Vec<Entry> {
     let starts = text.match_indices("def ").filter(|(at, _)| *at == 0 || text[..*at].ends_with('\n'));
     let definitions = starts.filter_map(|(at, word)| definition(&text[at + word.len()..]));
@@ -47,7 +47,7 @@ fn definition(text: &str) -> Option<Entry> {
     Some(Entry { name: name.to_owned(), parameters: Some(parameters.collect()), description })
 }
 
-/// What stands between commas that are not inside of brackets or strings.
+/// Splits parameters at the commas that are not inside of brackets or strings.
 fn split(parameters: &str) -> Vec<String> {
     let (mut depth, mut quote, mut pieces) = (0, None, vec![String::new()]);
     for letter in parameters.chars() {
@@ -67,7 +67,7 @@ fn split(parameters: &str) -> Vec<String> {
     pieces.iter().map(|piece| piece.trim().to_owned()).filter(|piece| !piece.is_empty()).collect()
 }
 
-/// Names with what is said about them, and lines about no name of their own.
+/// Returns the documented names with their descriptions, and other lines.
 fn arguments(listed: &str) -> (Vec<(String, String)>, Vec<String>) {
     let (mut items, mut more): (Vec<(Vec<String>, String)>, Vec<String>) = (Vec::new(), Vec::new());
     let indentation = |line: &str| line.len() - line.trim_start().len();
@@ -91,7 +91,7 @@ fn arguments(listed: &str) -> (Vec<(String, String)>, Vec<String>) {
     (flat.collect(), more)
 }
 
-/// Paragraphs as one line each.
+/// Joins the lines of each paragraph.
 fn unwrapped(text: &str) -> String {
     let paragraphs = text.trim().split("\n\n");
     let paragraphs = paragraphs.map(|text| text.lines().map(str::trim).collect::<Vec<_>>().join(" "));
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_definition_is_read_with_what_it_says() {
+    fn definition_is_parsed_with_its_documentation() {
         let text = "def f(\n        a, b=[1, 2],\n        c='x, (y', **kwargs):\n    \"\"\"Does it.\n\n    Args:\n      a: the first,\n        \
                     and more\n      b, c: others\n      As in `g`.\n    \"\"\"\n    pass\n\ndef _g():\n    pass\n";
         let found = definitions(text);

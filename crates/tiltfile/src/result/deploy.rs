@@ -1,4 +1,4 @@
-//! What resources deploy or run, in the result of a load.
+//! The deploy targets of resources in the result of a load.
 
 use lilt_api::fields::{Fields, Node, ignores, list_or_null, path, paths};
 use lilt_api::probe_text as probe;
@@ -53,7 +53,7 @@ pub(super) fn compose(resource: &Resource, body: &ComposeResource) -> Node {
         .finish()
 }
 
-/// Without what the cluster says about them.
+/// Returns the objects as YAML, without their status.
 fn objects(objects: &[Value]) -> String {
     let said = |object: &Value| {
         let mut object = object.clone();
@@ -65,7 +65,7 @@ fn objects(objects: &[Value]) -> String {
     objects.iter().map(said).collect::<Vec<_>>().join("\n---\n")
 }
 
-/// What cannot be written as YAML is YAML as JSON.
+/// Encodes as YAML, or else as JSON, which is YAML, too.
 fn text(value: &Value) -> String {
     yaml::encode(value).unwrap_or_else(|_| value.to_string())
 }

@@ -1,4 +1,4 @@
-//! A URL in its parts, as Go's `net/url` has them.
+//! The parts of a URL, as Go's `net/url` names them.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(super) fn parts(url: &str) -> Value {
         None => ("", rest, ""),
     };
     let (user, host) = match authority.rsplit_once('@') {
-        // Go keeps name and password to itself.
+        // Go does not serialize name and password.
         Some((_, host)) => (json!({}), host),
         None => (Value::Null, authority),
     };
@@ -39,7 +39,7 @@ pub(super) fn parts(url: &str) -> Value {
     })
 }
 
-/// In lower case, and what is behind it.
+/// Splits off the scheme, in lower case.
 fn split_scheme(url: &str) -> (String, &str) {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
     match url.split_once(':') {
@@ -53,7 +53,7 @@ fn split_scheme(url: &str) -> (String, &str) {
     }
 }
 
-/// Without percent signs; and as it was, if encoding it again would not lead there. `plain` needs no encoding.
+/// Decodes percent escapes. The second text is the original if encoding would not restore it. `plain` needs no encoding.
 fn decoded(text: &str, plain: &str) -> (String, String) {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_urls_apart_as_go_does() {
+    fn url_parts_equal_those_of_go() {
         let part = |url: &str, name: &str| parts(url)[name].clone();
         let url = "HTTP://me:pw@x.dev:80/a%20b/c%2Fd?q=1&r#f%20g";
         for (name, expected) in [

@@ -1,17 +1,17 @@
-//! How deep a text nests. The parser and the compiler call themselves for every level, so there is an end to it: far
-//! above what anybody writes, and far below what the thread's stack holds.
+//! Limits how deep a text nests, because the parser and the compiler are recursive: far above what anybody writes, and
+//! far below what the thread's stack holds.
 //!
-//! A level is a bracket, an operator or call that applies to what stands before it, an `elif` after an `if`, a block.
+//! A level is a bracket, an operator or call that applies to the expression before it, an `elif` after an `if`, a block.
 
 use super::literal::Problem;
 use super::token::{Kind, Token};
 
-/// Brackets in brackets, each of which may hold a whole expression.
+/// Nested brackets, each of which may contain a whole expression.
 const BRACKETS: usize = 200;
 const BLOCKS: usize = 200;
 const LEVELS: usize = 1500;
 
-/// The first place that is too deep.
+/// Returns the first token that is nested too deep.
 pub(super) fn problem(text: &str, tokens: &[Token]) -> Option<Problem> {
     let mut depth = Depth::default();
     for (index, token) in tokens.iter().enumerate() {
@@ -34,9 +34,9 @@ pub(super) fn problem(text: &str, tokens: &[Token]) -> Option<Problem> {
 
 #[derive(Default)]
 struct Depth {
-    /// What was counted in each open bracket, the innermost last.
+    /// The levels in each open bracket, the innermost last.
     around: Vec<usize>,
-    /// In the innermost bracket, since the last comma.
+    /// The levels in the innermost bracket, since the last comma.
     here: usize,
     /// The indentation of the blocks that are open, and how many branches each has.
     blocks: Vec<(usize, usize)>,
@@ -49,7 +49,7 @@ impl Depth {
             Kind::Name if matches!(word, "and" | "or" | "not" | "in" | "if" | "else" | "for") => {
                 self.here += 1
             }
-            // A function, which is compiled by itself.
+            // A function, which is compiled separately.
             Kind::Name if word == "lambda" => self.here += 10,
             Kind::Punctuation => match word {
                 "(" | "[" | "{" => {
@@ -70,7 +70,7 @@ impl Depth {
         }
     }
 
-    /// A line begins with this much white space; it may be another branch of the block before.
+    /// Starts a line with this indentation; it may be another branch of the block before.
     fn start_line(&mut self, width: usize, continues: bool) {
         self.here = 0;
         self.blocks.retain(|(open, _)| *open < width || (*open == width && continues));

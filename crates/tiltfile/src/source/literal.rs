@@ -1,11 +1,11 @@
-//! String literals: what Tilt refuses in them and the interpreter takes, and raw ones that the two read differently.
+//! String literals: escapes that Tilt refuses and the interpreter accepts, and raw strings that both parse differently.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::token::{Kind, Token};
 
-/// Something in the text that must not be there.
+/// An error in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) range: Range<usize>,
@@ -13,7 +13,7 @@ pub(crate) struct Problem {
     pub(crate) hint: Option<String>,
 }
 
-/// The first escape sequence that does not exist.
+/// Returns the first invalid escape sequence.
 pub(super) fn problem(text: &str, tokens: &[Token]) -> Option<Problem> {
     tokens.iter().filter(|token| token.kind == Kind::Text).find_map(|token| {
         let literal = Literal::of(&text[token.range()]);
@@ -50,7 +50,7 @@ impl<'t> Literal<'t> {
     }
 }
 
-/// Its place in the body, its length, what is wrong and what to write instead.
+/// Returns position in the body, length, message and hint.
 fn bad_escape(body: &str, bytes: bool) -> Option<(usize, usize, String, String)> {
     let mut at = 0;
     while let Some(offset) = body[at..].find('\\') {
@@ -66,7 +66,7 @@ fn bad_escape(body: &str, bytes: bool) -> Option<(usize, usize, String, String)>
         };
         match character {
             'a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '\\' | '\'' | '"' | '\n' | '\r' | 'u' | 'U' => {}
-            // What the parser refuses anyway is left to it.
+            // Other errors are left to the parser.
             'x' | '0'..='7' => {
                 let (name, radix, most) = if character == 'x' { ("hex", 16, 2) } else { ("octal", 8, 3) };
                 let digits = digits(radix, most);
@@ -93,8 +93,7 @@ fn bad_escape(body: &str, bytes: bool) -> Option<(usize, usize, String, String)>
     None
 }
 
-/// The literal as the interpreter must read it. In a raw string a backslash before a quote stays, which the
-/// interpreter would drop.
+/// Rewrites a literal for the interpreter, which would drop the backslash before a quote in a raw string.
 pub(super) fn rewritten(text: &str) -> Cow<'_, str> {
     let literal = Literal::of(text);
     if !literal.raw || !(literal.body.contains("\\'") || literal.body.contains("\\\"")) {
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_that_do_not_exist_are_found() {
+    fn invalid_escapes_are_found() {
         let bad =
             |text: &str| problem(text, &super::super::token::tokens(text)).map(|p| (p.range, p.message));
         assert_eq!(bad("x = 'a\\d'"), Some((6..8, "invalid escape sequence \\d".into())));

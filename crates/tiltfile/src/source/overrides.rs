@@ -1,8 +1,8 @@
-//! Calls that go to a builtin of ours instead of the interpreter's own method, and what else is put around an
-//! expression: `text.format(a)` becomes a call with the text as first argument, `f(**x)` takes any mapping.
+//! Replaces methods and operators by calls of builtins: `text.format(a)` becomes a call with the text as first argument,
+//! `f(**x)` takes any mapping.
 //!
-//! Works on tokens, without a grammar: an expression that a method is called on is found by walking back over names,
-//! dots and whole brackets.
+//! Works on tokens, without a grammar: the receiver of a method is found by walking back over names, dots and whole
+//! brackets.
 
 mod assignment;
 mod index;
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::token::{Kind, Token};
 
-/// Methods that behave otherwise here than the interpreter's; see the builtins of these names.
+/// Methods that differ from the interpreter's; see the builtins of these names.
 const METHODS: [&str; 23] = [
     "capitalize",
     "codepoint_ords",
@@ -38,23 +38,23 @@ const METHODS: [&str; 23] = [
     "update",
     "upper",
 ];
-/// Those of them that are no methods of strings.
+/// Those of them that are not methods of strings.
 const OF_COLLECTIONS: [&str; 2] = ["pop", "update"];
 /// What reading `x[i]` calls.
 const INDEX: &str = "__index__";
 /// What reading `x[a:b]` calls.
 const SLICE: &str = "__slice__";
-/// Looks at what `+=` adds.
+/// Checks what `+=` adds.
 const ADDEND: &str = "__addend__";
 const ADDEND_OF: &str = "= __addend__(";
-/// Makes of what stands after `**` something the interpreter takes.
+/// Converts the operand of `**` for the interpreter.
 const MAPPING: &str = "__mapping__";
 /// The same for `*`.
 const SEQUENCE: &str = "__sequence__";
 
 const METHOD_PREFIX: &str = "__method_";
 
-/// The begin of what a method's calls are rewritten to.
+/// Returns the beginning of the call that replaces a method's.
 fn method_call(method: &str) -> String {
     match OF_COLLECTIONS.contains(&method) {
         true => format!("{METHOD_PREFIX}{method}("),
@@ -62,7 +62,7 @@ fn method_call(method: &str) -> String {
     }
 }
 
-/// Whether a name is one that only the front end writes.
+/// Whether a name is used by the front end only.
 pub(crate) fn is_internal(name: &str) -> bool {
     let comparison = super::COMPARISONS.iter().any(|(_, builtin)| *builtin == name);
     let others = [
@@ -83,26 +83,26 @@ pub(crate) fn is_internal(name: &str) -> bool {
     name.starts_with(METHOD_PREFIX) || comparison || other
 }
 
-/// What to write before a token, and instead of it.
+/// The text to insert before a token, and to replace it.
 #[derive(Debug, Default)]
 pub(super) struct Edit {
     pub(super) before: String,
     pub(super) instead: Option<&'static str>,
-    /// After that, these tokens once more, and something behind them.
+    /// Tokens that are repeated after that, and a text after them.
     pub(super) again: Option<(Range<usize>, &'static str)>,
 }
 
-/// By index of the token; one past the last is the end of the text.
+/// Returns the edits by index of the token; one past the last is the end of the text.
 pub(super) fn edits(text: &str, tokens: &[Token]) -> HashMap<usize, Edit> {
     let mut scan = Scan { text, tokens, partners: partners(text, tokens), edits: HashMap::new() };
     let bound = scan.assignments();
     scan.methods(&bound);
-    // After the methods: what is put around an expression goes around its calls, too.
+    // After the methods: a wrapper of an expression must include its calls.
     scan.stars();
     scan.edits
 }
 
-/// The other bracket of each bracket that has one.
+/// Maps each bracket to its matching bracket.
 fn partners(text: &str, tokens: &[Token]) -> HashMap<usize, usize> {
     let mut open = Vec::new();
     let mut partners = HashMap::new();
@@ -137,7 +137,7 @@ impl<'t> Scan<'t> {
         self.tokens[index].kind == Kind::Punctuation && self.word(index) == symbol
     }
 
-    /// The token before, in the same statement, without white space.
+    /// Returns the token before, in the same statement, without white space.
     fn before(&self, index: usize) -> Option<usize> {
         let blank = |index: &usize| matches!(self.tokens[*index].kind, Kind::Space | Kind::Comment);
         let found = (0..index).rev().find(|index| !blank(index))?;
@@ -149,7 +149,7 @@ impl<'t> Scan<'t> {
         (index + 1..self.tokens.len()).find(|index| !blank(index))
     }
 
-    /// Calls of methods and, in the same go because one may stand on the other, what is read by index.
+    /// Rewrites calls of methods and reads by index, in one pass because they may be chained.
     fn methods(&mut self, bound: &[Range<usize>]) {
         let mut bound = bound.iter().peekable();
         for index in 0..self.tokens.len() {
@@ -167,7 +167,7 @@ impl<'t> Scan<'t> {
         let method = METHODS.into_iter().find(|method| *method == self.word(name))?;
         let open = self.after(name).filter(|open| self.is(*open, "("))?;
         let close = self.partners.get(&open).copied()?;
-        // With an argument it is a list's or a dict's, and those are as they should be.
+        // With an argument it is that of a list or dict, which needs no replacement.
         if method == "pop" && self.after(open) != Some(close) {
             return None;
         }
@@ -179,7 +179,7 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// Opens a call that goes around what stands here, and around the calls that were opened here before.
+    /// Opens a call around the expression that starts here, including the calls that were opened here before.
     fn open_before(&mut self, start: usize, call: &str) {
         self.edits.entry(start).or_default().before.insert_str(0, call);
     }
@@ -188,7 +188,7 @@ impl<'t> Scan<'t> {
         self.edits.entry(index).or_default().instead = Some(text);
     }
 
-    /// Where the expression begins that the dot or bracket applies to.
+    /// Returns where the expression begins that the dot or bracket applies to.
     fn expression_start(&self, dot: usize) -> Option<usize> {
         let mut end = self.before(dot)?;
         loop {
@@ -250,7 +250,7 @@ impl<'t> Scan<'t> {
         self.before(name).is_none_or(|before| self.word(before) != "def")
     }
 
-    /// Puts a builtin around what stands after `*` or `**`.
+    /// Wraps the operand of `*` or `**` into a builtin.
     fn star(&mut self, star: usize) {
         if !self.before(star).is_some_and(|before| self.is(before, "(") || self.is(before, ",")) {
             return;

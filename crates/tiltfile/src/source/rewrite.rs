@@ -1,4 +1,4 @@
-//! Writes the text that the parser gets, and notes which piece of it stands for which of the user's.
+//! Writes the text for the parser, and records which segment of it maps to which of the user's text.
 //!
 //! `while c: body` becomes `for __while__ in __forever__:` with a leading `if not (c): break`.
 
@@ -9,7 +9,7 @@ use super::overrides::{Edit, edits};
 use super::token::{Kind, Token};
 use super::{ASSERT, FOREVER, Segment, literal};
 
-/// The rewritten text with its pieces.
+/// Returns the rewritten text with its segments.
 pub(super) fn rewrite(text: &str, tokens: &[Token]) -> (String, Vec<Segment>) {
     let edits = edits(text, tokens);
     let mut rewriter =
@@ -30,7 +30,7 @@ struct Rewriter<'t> {
 
 impl Rewriter<'_> {
     fn run(&mut self) {
-        // The line to put before the first statement of a loop's body: the condition's tokens.
+        // The tokens of the condition, to be checked before the first statement of a loop's body.
         let mut waiting: Option<Range<usize>> = None;
         let mut index = 0;
         while let Some(token) = self.tokens.get(index) {
@@ -75,7 +75,7 @@ impl Rewriter<'_> {
         first && token.kind == Kind::Name && &self.text[token.range()] == "while"
     }
 
-    /// The colon that ends the condition.
+    /// Returns the colon that ends the condition.
     fn colon_after(&self, start: usize) -> Option<usize> {
         let (mut depth, mut lambdas) = (0_usize, 0_usize);
         for (index, token) in self.tokens.iter().enumerate().skip(start + 1) {
@@ -98,7 +98,7 @@ impl Rewriter<'_> {
         (!matches!(token.kind, Kind::Newline | Kind::Comment)).then_some(start + offset)
     }
 
-    /// The indentation of the line in which a token stands, tabs expanded.
+    /// Returns the indentation of the line of a token, with expanded tabs.
     fn line_indentation(&self, index: usize) -> String {
         let indent = self.tokens[..index].iter().rev().find(|token| token.kind == Kind::Indent);
         indent.map(|token| self.indentation(token)).unwrap_or_default()

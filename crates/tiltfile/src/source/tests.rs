@@ -7,7 +7,7 @@ fn rewrite(text: &str) -> String {
 }
 
 #[test]
-fn what_needs_no_rewriting_stays() {
+fn text_without_replacements_is_unchanged() {
     for text in [
         "",
         "\n\n",
@@ -50,7 +50,7 @@ fn while_becomes_an_endless_for() {
 }
 
 #[test]
-fn a_while_without_condition_or_body_is_left_to_the_parser() {
+fn while_without_condition_or_body_is_left_to_the_parser() {
     assert_eq!(rewrite("while:\n  x\n"), "while:\n  x\n");
     assert_eq!(rewrite("while x\n  y\n"), "while x\n  y\n");
     assert_eq!(rewrite("while x:\n"), "for __while__ in __forever__:\n");
@@ -73,7 +73,7 @@ fn tabs_become_spaces() {
 }
 
 #[test]
-fn assert_is_a_name() {
+fn assert_is_renamed() {
     assert_eq!(
         rewrite("def assert(x): pass\nassert(1) # assert 'assert'\n"),
         "def assert__(x): pass\nassert__(1) # assert 'assert'\n"
@@ -81,7 +81,7 @@ fn assert_is_a_name() {
 }
 
 #[test]
-fn assert_is_a_name_through_load() {
+fn assert_is_renamed_in_load_statements() {
     assert_eq!(
         rewrite("load('a', 'assert', x='assert', assert='y')\nprint('assert')\n"),
         "load('a', 'assert__', x='assert__', assert__='y')\nprint('assert')\n"
@@ -89,7 +89,7 @@ fn assert_is_a_name_through_load() {
 }
 
 #[test]
-fn methods_become_calls() {
+fn methods_become_calls_of_builtins() {
     let cases = [
         ("'{}'.format(1)\n", "__method_of_text(\"format\", '{}', 1)\n"),
         (
@@ -116,7 +116,7 @@ fn methods_become_calls() {
 }
 
 #[test]
-fn what_is_read_by_index_goes_through_a_builtin() {
+fn index_reads_become_calls_of_builtins() {
     let cases = [
         ("x = y[0]\n", "x = __index__(y, (0))\n"),
         ("f(a.b[i + 1][j], c['key'])\n", "f(__index__(__index__(a.b, (i + 1)), (j)), c['key'])\n"),
@@ -127,7 +127,7 @@ fn what_is_read_by_index_goes_through_a_builtin() {
             "y[lambda: 1]\ny[f(a[0]):]\n",
             "__index__(y, (lambda: 1))\n__slice__(y, f(__index__(a, (0))), None)\n",
         ),
-        // What is bound is not read.
+        // A target is not read.
         ("x[0] = y[1]\n", "x[0] = __index__(y, (1))\n"),
         ("x[0], y.z[1] = z\n", "x[0], y.z[1] = z\n"),
         ("if x[0] == 1: y[0] = x[1]\n", "if __index__(x, (0)) == 1: y[0] = __index__(x, (1))\n"),
@@ -140,7 +140,7 @@ fn what_is_read_by_index_goes_through_a_builtin() {
 }
 
 #[test]
-fn assignments_with_an_operator_are_written_out() {
+fn assignments_with_an_operator_are_expanded() {
     let cases = [
         ("x *= 2\n", "x = x * ( 2)\n"),
         ("x %= 1, 2 # why\n", "x = x % ( 1, 2) # why\n"),
@@ -157,7 +157,7 @@ fn assignments_with_an_operator_are_written_out() {
 }
 
 #[test]
-fn stars_of_calls_take_any_sequence_and_mapping() {
+fn call_stars_accept_any_sequence_and_mapping() {
     let cases = [
         ("f(*a, **b)\n", "f(*__sequence__(a), **__mapping__(b))\n"),
         ("f(1, **dict(a=1), )\n", "f(1, **__mapping__(dict(a=1)), )\n"),
@@ -174,7 +174,7 @@ fn stars_of_calls_take_any_sequence_and_mapping() {
 }
 
 #[test]
-fn what_nests_too_deep_is_found_before_parsing() {
+fn too_deep_nesting_is_found_before_parsing() {
     let problem =
         |text: String| Source::new("Tiltfile", text).problem().map(|problem| problem.message.clone());
     let deep = Some("nested too deep".to_owned());
@@ -191,7 +191,7 @@ fn what_nests_too_deep_is_found_before_parsing() {
 }
 
 #[test]
-fn positions_lead_back_to_the_users_text() {
+fn positions_map_to_the_users_text() {
     let text = "x = 0\nwhile x < limit:\n\tboom(x)\n";
     let source = Source::new("Tiltfile", text.to_owned());
     let back = |word: &str| {
@@ -211,7 +211,7 @@ fn columns_count_characters() {
 }
 
 #[test]
-fn knows_which_names_occur() {
+fn mentioned_names_are_those_of_identifiers_and_strings() {
     let source = Source::new("Tiltfile", "load('./x', 'local')\nlen = 'other text'\n".to_owned());
     assert!(source.mentions("local") && source.mentions("len"));
     assert!(!source.mentions("other") && !source.mentions("docker_build"));
@@ -229,7 +229,7 @@ fn snippets() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn tokens_are_the_whole_text(text in prop_oneof![snippets(), any::<String>()]) {
+    fn tokens_cover_the_whole_text(text in prop_oneof![snippets(), any::<String>()]) {
         let mut at = 0;
         for token in token::tokens(&text) {
             prop_assert_eq!(token.start, at);
@@ -239,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn every_position_leads_back_into_the_text(text in prop_oneof![snippets(), any::<String>()]) {
+    fn every_position_maps_into_the_text(text in prop_oneof![snippets(), any::<String>()]) {
         let source = Source::new("Tiltfile", text.clone());
         let length = source.rewritten().len();
         for start in 0..=length {
@@ -249,9 +249,9 @@ proptest! {
         }
     }
 
-    /// What the user wrote is still there, in order: rewriting only adds, and replaces tabs, `while` and `assert`.
+    /// The user's text is kept in order: rewriting only inserts, and replaces tabs, `while` and `assert`.
     #[test]
-    fn copied_text_is_the_users(text in snippets()) {
+    fn copied_segments_equal_the_users_text(text in snippets()) {
         let source = Source::new("Tiltfile", text.clone());
         for (index, segment) in source.segments.iter().enumerate() {
             if !segment.copied { continue }

@@ -1,4 +1,4 @@
-//! Cuts a text into just as many kinds of tokens as the rewriting needs. Total: every byte is in one token.
+//! Splits a text into the kinds of tokens that rewriting needs. Every byte is in exactly one token.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Name,
     Text,
     Number,
-    /// One character, or what is not known.
+    /// One character of any other kind.
     Punctuation,
 }
 
@@ -30,7 +30,7 @@ impl Token {
         self.start..self.end
     }
 
-    /// The identifier, or the content of a string that could be one.
+    /// Returns the identifier, or the content of a string that could be one.
     pub(super) fn word<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self.kind {
             Kind::Name => Some(&text[self.range()]),
@@ -156,7 +156,7 @@ impl Lexer<'_> {
         self.push(Kind::Name, end);
     }
 
-    /// One past the string that opens at `open`; an unclosed one ends with its line.
+    /// Returns the end of the string that opens at `open`; an unclosed one ends with its line.
     fn string_end(&self, open: usize) -> usize {
         let quote = self.bytes[open];
         let triple = self.bytes[open..].starts_with(&[quote; 3]);

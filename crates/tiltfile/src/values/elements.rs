@@ -1,4 +1,4 @@
-//! What `elems`, `codepoints` and their numbered kin return: a view of a string that can be iterated.
+//! What `elems`, `elem_ords`, `codepoints` and `codepoint_ords` return: an iterable view of a string.
 
 // The interpreter's trait declares iteration unsafe to call; nothing unsafe is done here.
 #![allow(unsafe_code)]
@@ -46,7 +46,7 @@ impl fmt::Display for Elements {
 }
 
 impl Elements {
-    /// Whether the bytes are the elements.
+    /// Whether the elements are bytes.
     fn by_byte(&self) -> bool {
         matches!(self.unit, Unit::Element | Unit::ElementNumber)
     }
@@ -72,13 +72,13 @@ impl<'v> StarlarkValue<'v> for Elements {
         }
     }
 
-    // SAFETY: the value is immutable and keeps no count of those who iterate over it, so no call can find it in a wrong
-    // state. What is not itself iterated over is a tuple, which answers for itself.
+    // SAFETY: the value is immutable and has no iteration count, so no call can find it in an inconsistent state.
+    // Otherwise a tuple is iterated, which has its own implementation.
     unsafe fn iterate(&self, me: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         if self.by_byte() || self.text.is_ascii() {
             return Ok(me);
         }
-        // Where a character begins is not known beforehand.
+        // The positions of characters are not known.
         check_list(self.text.len(), heap)?;
         let number = |character: char| heap.alloc(i32::try_from(u32::from(character)).unwrap_or(i32::MAX));
         Ok(match self.unit {

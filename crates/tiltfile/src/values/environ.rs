@@ -1,7 +1,7 @@
 //! `os.environ`: reads and writes the environment of this load.
 //!
-//! The value itself holds nothing: it speaks of the load that runs on this thread, so that all files of a load share
-//! one environment.
+//! The value itself holds nothing: it accesses the environment of the load that runs on this thread, so that all files
+//! of a load share one environment.
 
 use std::fmt;
 
@@ -188,7 +188,7 @@ fn methods(builder: &mut MethodsBuilder) {
     }
 }
 
-/// The environment of now as a dict.
+/// Returns the current environment as a dict.
 pub(crate) fn as_dict(heap: Heap<'_>) -> Value<'_> {
     heap.alloc(AllocDict(environment::all()))
 }

@@ -1,4 +1,4 @@
-//! `==` with Tilt's end to it: a value that holds another twice, which again does so, would be compared for ever.
+//! `==` with Tilt's limit of depth: comparing values that share others many times would take for ever.
 
 use starlark::values::Value;
 use starlark::values::dict::DictRef;
@@ -8,7 +8,7 @@ use starlark::values::tuple::TupleRef;
 use super::structure::Structure;
 use crate::failure::refuse;
 
-/// How deep values are compared, as under Tilt.
+/// How deep values are compared, as in Tilt.
 const DEPTH: usize = 10;
 
 pub(crate) fn are_equal<'v>(left: Value<'v>, right: Value<'v>) -> starlark::Result<bool> {
@@ -33,9 +33,9 @@ fn within<'v>(left: Value<'v>, right: Value<'v>, depth: usize) -> starlark::Resu
     }
 }
 
-/// What the values inside of two values say about these.
+/// How the elements of two values decide whether these are equal.
 enum Parts<'v> {
-    /// They are no two lists, tuples, dicts or structs.
+    /// They are not two lists, tuples, dicts or structs.
     None,
     Differ,
     /// They are equal if these are.

@@ -1,4 +1,4 @@
-//! What a `while` runs over: an iterable that never ends.
+//! The endless iterable that a `while` is rewritten to loop over.
 
 // The interpreter's trait declares iteration unsafe to call; nothing unsafe is done here.
 #![allow(unsafe_code)]
@@ -22,7 +22,7 @@ impl fmt::Display for Forever {
 
 #[starlark_value(type = "forever")]
 impl<'v> StarlarkValue<'v> for Forever {
-    // SAFETY: the value is immutable and iterates over itself without state, so no call can find it in a wrong one.
+    // SAFETY: the value is immutable and iterates over itself without state.
     unsafe fn iterate(&self, me: Value<'v>, _heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(me)
     }

@@ -28,7 +28,7 @@ impl fmt::Display for CustomBuildValue {
 #[starlark_value(type = "custom_build")]
 impl<'v> StarlarkValue<'v> for CustomBuildValue {}
 
-/// What the function of `workload_to_resource_function` is given: which object a resource is to be named for.
+/// The argument of `workload_to_resource_function`: the object that a resource is named after.
 #[derive(Clone, Debug, PartialEq, Eq, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
 pub(crate) struct ObjectId {
     pub(crate) name: String,

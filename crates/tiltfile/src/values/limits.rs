@@ -1,32 +1,32 @@
-//! Ends to what an operator makes of its operands: one that is taken in a gulp cannot be cancelled, and what is larger
-//! than memory takes all of lilt with it. Far above what a Tiltfile needs.
+//! Limits of the results of operators: a single operation cannot be cancelled, and one that exceeds the memory ends
+//! lilt. They are far above what a Tiltfile needs.
 
 use starlark::values::float::UnpackFloat;
 use starlark::values::{Heap, UnpackValue, Value};
 
 use crate::failure::{raise, refuse, too_much_memory};
 
-/// What the values of one file may take, in bytes; a Tiltfile that needs more is running wild.
+/// The most memory of the values of one file, in bytes.
 pub(crate) const HEAP_SIZE: usize = 1 << 30;
-/// Of a string, in bytes.
+/// The longest string, in bytes.
 pub(crate) const LONGEST_TEXT: usize = 1 << 27;
-/// Of a value that is written, in bytes: nobody reads more.
+/// The longest text of a value, in bytes.
 pub(crate) const LONGEST_WRITTEN: usize = 1 << 24;
-/// Of a list or tuple, in elements.
+/// The longest list or tuple, in elements.
 const LONGEST_LIST: usize = 1 << 25;
-/// Of a number, in decimal digits: longer ones take long to multiply and to print.
+/// The largest number, in decimal digits: larger ones take long to multiply and to print.
 pub(crate) const MOST_DIGITS: usize = 50_000;
-/// What is left of a shift must not be shifted further, as under Tilt.
+/// The largest shift, as in Tilt.
 const WIDEST_SHIFT: i32 = 512;
-/// What is smaller than this the interpreter's own look at its heap finds in time.
+/// Smaller values are left to the interpreter's own check of its heap.
 const SMALL: usize = 1 << 16;
 
-/// Of a new string.
+/// Checks the length of a new string.
 pub(crate) fn check_text(length: usize, heap: Heap<'_>) -> starlark::Result<()> {
     check(length, LONGEST_TEXT, 1, heap)
 }
 
-/// Of a new list or tuple.
+/// Checks the length of a new list or tuple.
 pub(crate) fn check_list(length: usize, heap: Heap<'_>) -> starlark::Result<()> {
     check(length, LONGEST_LIST, size_of::<Value<'_>>(), heap)
 }
@@ -45,7 +45,7 @@ enum Kind {
     List,
 }
 
-/// How long a string, list or tuple is.
+/// Returns the length of a string, list or tuple.
 fn extent(value: Value<'_>) -> Option<(Kind, usize)> {
     if let Some(text) = value.unpack_str() {
         return Some((Kind::Text, text.len()));
@@ -76,7 +76,7 @@ pub(crate) fn check_product<'v>(left: Value<'v>, right: Value<'v>, heap: Heap<'v
     }
 }
 
-/// About how many digits a number has. Those of a usual size are not counted.
+/// Returns how many digits a large number has; 0 for numbers of a usual size.
 fn digits(number: Value<'_>) -> usize {
     let usual = UnpackFloat::unpack_value(number).ok().flatten().is_some_and(|number| number.0.is_finite());
     if usual { 0 } else { number.to_str().len() }

@@ -1,4 +1,4 @@
-//! What counts as a mapping, and the pairs that `dict` and `update` take.
+//! Mappings, and the pairs that `dict` and `update` take.
 
 use starlark::collections::SmallMap;
 use starlark::values::dict::DictRef;
@@ -11,7 +11,7 @@ use super::text::type_name;
 use crate::environment;
 use crate::failure::refuse;
 
-/// The pairs of a dict or of `os.environ`.
+/// Returns the pairs of a dict or of `os.environ`; none for other types.
 pub(crate) fn entries<'v>(value: Value<'v>, heap: Heap<'v>) -> Option<Vec<(Value<'v>, Value<'v>)>> {
     if let Some(dict) = DictRef::from_value(value) {
         return Some(dict.iter().collect());
@@ -20,7 +20,7 @@ pub(crate) fn entries<'v>(value: Value<'v>, heap: Heap<'v>) -> Option<Vec<(Value
     Some(environment::all().into_iter().map(|(name, value)| (heap.alloc(name), heap.alloc(value))).collect())
 }
 
-/// What `dict(…)` and `update(…)` were given: at most one mapping or sequence of pairs, and names.
+/// Returns the pairs in the arguments of `dict(…)` and `update(…)`: at most one mapping or sequence of pairs, and names.
 pub(crate) fn pairs<'v>(
     function: &str,
     positional: &[Value<'v>],

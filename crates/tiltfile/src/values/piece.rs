@@ -1,7 +1,7 @@
-//! Strings by bytes, as Tilt counts them.
+//! Strings indexed by bytes, as in Tilt.
 //!
-//! The interpreter's strings are always UTF-8, Tilt's need not be: a byte that a cut has left alone becomes the character
-//! U+FFFD, which is also what a terminal or a browser shows of it.
+//! The interpreter's strings are always UTF-8, Tilt's need not be: a byte of a character that was cut becomes U+FFFD,
+//! which is also what a terminal or a browser shows.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use starlark::values::Value;
 use super::text::type_name;
 use crate::failure::refuse;
 
-/// The byte at a place, as a string.
+/// Returns the byte at an index, as a character.
 pub(crate) fn at(text: &str, index: Value<'_>) -> starlark::Result<char> {
     Ok(character(text.as_bytes()[place("string", text.len(), index)?]))
 }
 
-/// Which element of a value of this type an index means.
+/// Resolves an index of a value of this type; a negative one counts from the end.
 pub(crate) fn place(kind: &str, length: usize, index: Value<'_>) -> starlark::Result<usize> {
     let given = number(index).map_err(|why| refuse(format!("{kind} index: {why}")))?;
     let length = i64::try_from(length).unwrap_or(i64::MAX);
@@ -44,7 +44,7 @@ pub(crate) fn slice<'t>(
     }
 }
 
-/// Which elements `[start:end:step]` means.
+/// The elements that `[start:end:step]` selects.
 pub(crate) struct Part {
     pub(crate) start: i64,
     pub(crate) end: i64,
@@ -52,7 +52,7 @@ pub(crate) struct Part {
     pub(crate) step: i64,
 }
 
-/// Of a value that has so many elements.
+/// Resolves a slice of a value that has `length` elements.
 pub(crate) fn part(
     length: i64,
     start: Option<Value<'_>>,
@@ -73,7 +73,7 @@ pub(crate) fn part(
     Ok(Part { start, end, step })
 }
 
-/// Where a part of a string begins and ends; the end is not before the begin.
+/// Resolves a range of a string; the end is not before the start.
 pub(crate) fn range(
     text: &str,
     start: Option<Value<'_>>,
@@ -85,7 +85,7 @@ pub(crate) fn range(
     Ok((position(start), position(end.max(start))))
 }
 
-/// The bytes of that range. Those that are no whole character become one each.
+/// Returns a range of bytes. Bytes that are no whole character become U+FFFD.
 pub(crate) fn of_bytes(text: &str, start: usize, end: usize) -> Cow<'_, str> {
     match text.get(start..end) {
         Some(part) => Cow::Borrowed(part),
@@ -93,7 +93,7 @@ pub(crate) fn of_bytes(text: &str, start: usize, end: usize) -> Cow<'_, str> {
     }
 }
 
-/// A byte alone: only ASCII is a character.
+/// Returns a single byte as a character: only ASCII is one.
 pub(crate) fn character(byte: u8) -> char {
     if byte.is_ascii() { char::from(byte) } else { char::REPLACEMENT_CHARACTER }
 }
@@ -121,7 +121,7 @@ fn position(at: i64) -> usize {
     usize::try_from(at).unwrap_or(0)
 }
 
-/// A negative one counts from the end.
+/// Resolves a bound of a slice; a negative one counts from the end.
 fn bound(which: &str, given: Option<Value<'_>>, length: i64, default: i64) -> starlark::Result<i64> {
     let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(default) };
     let given = number(given).map_err(|why| refuse(format!("invalid {which} index: {why}")))?;

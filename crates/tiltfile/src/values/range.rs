@@ -1,5 +1,5 @@
-//! What `range` returns. The interpreter's own knows only small numbers, and a builtin that goes through it, as `max`
-//! does, cannot be cancelled: this one ends when the load must.
+//! What `range` returns. The interpreter's own is limited to small numbers, and a builtin that iterates over it, such as
+//! `max`, cannot be cancelled: this one ends when the load must.
 
 // The interpreter's trait declares iteration unsafe to call; nothing unsafe is done here.
 #![allow(unsafe_code)]
@@ -44,7 +44,7 @@ impl Range {
         self.start.saturating_add(self.step.saturating_mul(index))
     }
 
-    /// What tells it from others: not where it stops.
+    /// Returns what decides equality: `stop` does not count.
     fn identity(&self) -> (i64, Option<i64>, Option<i64>) {
         let count = self.count;
         (count, (count > 0).then_some(self.start), (count > 1).then_some(self.step))
@@ -52,7 +52,7 @@ impl Range {
 }
 
 fn count(start: i64, stop: i64, step: i64) -> i64 {
-    // In more bits, so that nothing overflows.
+    // With more bits, so that nothing overflows.
     let (distance, step) = (i128::from(stop) - i128::from(start), i128::from(step));
     let whole = distance / step + i128::from(distance % step != 0);
     if distance.signum() == step.signum() { i64::try_from(whole).unwrap_or(i64::MAX) } else { 0 }
@@ -75,7 +75,7 @@ impl<'v> StarlarkValue<'v> for Range {
     }
 
     fn length(&self) -> starlark::Result<i32> {
-        // `len` knows better.
+        // The builtin `len` returns the full count.
         Ok(i32::try_from(self.count).unwrap_or(i32::MAX))
     }
 
@@ -105,7 +105,7 @@ impl<'v> StarlarkValue<'v> for Range {
             let kind = type_name(other);
             return Err(refuse(format!("'in <range>' requires integer as left operand, not {kind}")));
         };
-        // A number with a point counts as the whole one before it, and one too large for this is in no range.
+        // A float is truncated, and one that is too large is in no range.
         let number = match i64::unpack_value(other) {
             Ok(Some(number)) => number,
             _ if number.0.abs() < 2_f64.powi(63) => number.0.trunc() as i64,
@@ -116,14 +116,14 @@ impl<'v> StarlarkValue<'v> for Range {
         Ok(left == 0 && (0..i128::from(self.count)).contains(&index))
     }
 
-    // SAFETY: the value is immutable and iterates over itself without state, so no call can find it in a wrong one.
+    // SAFETY: the value is immutable and iterates over itself without state.
     unsafe fn iterate(&self, me: Value<'v>, _heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(me)
     }
 
     // SAFETY: as above.
     unsafe fn iter_next(&self, index: usize, heap: Heap<'v>) -> Option<Value<'v>> {
-        // Whoever gets too few elements by this does not come to use them: the load fails.
+        // Missing elements do not matter: the load fails.
         let index = i64::try_from(index).ok().filter(|_| !self.halt.is_asked())?;
         (index < self.count).then(|| heap.alloc(self.element(index)))
     }

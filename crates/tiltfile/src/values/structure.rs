@@ -1,4 +1,4 @@
-//! `struct` and `module`: names with values, which cannot be changed.
+//! `struct` and `module`: immutable values with named fields.
 
 use std::fmt;
 use std::hash::Hash;
@@ -52,7 +52,7 @@ impl<'v, V: ValueLike<'v>> StructureGen<V> {
     }
 }
 
-/// `assert` has another name behind the front end.
+/// Restores the name `assert`, which the front end replaces.
 fn unmasked(name: String) -> String {
     if name == ASSERT { "assert".to_owned() } else { name }
 }
@@ -102,7 +102,7 @@ where
         Ok(())
     }
 
-    /// Of two fields with one name the right one's counts.
+    /// Merges the fields; of two with one name the right one wins.
     fn add(&self, other: Value<'v>, heap: Heap<'v>) -> Option<starlark::Result<Value<'v>>> {
         let other = Structure::from_value(other)?;
         let both: SmallMap<String, Value<'v>> =

@@ -1,7 +1,6 @@
-//! How values are written: `str`, `repr`, `print` and the formats, as under Tilt.
+//! The text of values: `str`, `repr`, `print` and the formats, as in Tilt.
 //!
-//! Values that hold others are walked here, because what the interpreter writes of a function or a number inside of
-//! them differs.
+//! Containers are walked here, because the interpreter formats functions and numbers inside of them differently.
 
 use std::fmt::Write;
 
@@ -22,19 +21,19 @@ use crate::failure::{raise, too_much_memory};
 use crate::registry;
 use crate::source::defined_name;
 
-/// How much of a value a message shows, in characters.
+/// The longest excerpt of a value in a message, in characters.
 const EXCERPT: usize = 60;
-/// Deeper than this nobody reads, and the walk calls itself.
+/// How deep values are written: the walk is recursive.
 const DEPTH: usize = 500;
 
-/// The value as `print` shows it: strings as they are.
+/// Formats a value for `print`: strings as they are.
 pub(crate) fn display<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
     let mut out = String::new();
     write_display(value, heap, &mut out)?;
     Ok(out)
 }
 
-/// The value as it is written in a Tiltfile: strings quoted.
+/// Formats a value as in a Tiltfile: strings quoted.
 pub(crate) fn represent<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
     let mut out = String::new();
     write_represent(value, heap, &mut out)?;
@@ -50,7 +49,7 @@ pub(crate) fn write_display<'v>(value: Value<'v>, heap: Heap<'v>, out: &mut Stri
     check_text(out.len(), heap)
 }
 
-/// A value that holds another many times, which again does so, would be written without end.
+/// The length is limited: shared values are written each time.
 pub(crate) fn write_represent<'v>(
     value: Value<'v>,
     heap: Heap<'v>,
@@ -71,7 +70,7 @@ pub(crate) fn represent_simple(value: Value<'_>) -> String {
     out
 }
 
-/// The begin of what the value looks like, for messages.
+/// Returns the beginning of the text of a value, for messages.
 pub(crate) fn excerpt(value: Value<'_>) -> String {
     let mut out = String::new();
     Writer::new(None, EXCERPT, &mut out).value(value);
@@ -79,9 +78,9 @@ pub(crate) fn excerpt(value: Value<'_>) -> String {
 }
 
 struct Writer<'v, 'o> {
-    /// Needed to look into a set.
+    /// Needed to iterate over a set.
     heap: Option<Heap<'v>>,
-    /// What is longer need not be written to its end.
+    /// Writing stops at this length.
     longest: usize,
     out: &'o mut String,
     /// The values around the one being written.
@@ -169,7 +168,7 @@ impl<'v, 'o> Writer<'v, 'o> {
     }
 }
 
-/// The values inside of a list, tuple, dict or struct; none of a value that is frozen already.
+/// Returns the values inside of a list, tuple, dict or struct; none if it is frozen.
 pub(crate) fn members(value: Value<'_>) -> Vec<Value<'_>> {
     if value.unpack_frozen().is_some() {
         return Vec::new();
@@ -192,7 +191,7 @@ fn is_set(value: Value<'_>) -> bool {
     matches!(SetRef::unpack_value(value), Ok(Some(_)))
 }
 
-/// Of a value that holds no others.
+/// Formats a value that is no container.
 fn plain(value: Value<'_>) -> String {
     let text = value.to_repr();
     if value.get_type() != "function" || text.starts_with('<') {
@@ -204,7 +203,7 @@ fn plain(value: Value<'_>) -> String {
     }
 }
 
-/// The type as `type()` says it.
+/// Returns the type name of `type()`.
 pub(crate) fn type_name(value: Value<'_>) -> &str {
     let by_codepoint = |view: &Elements| matches!(view.unit, Unit::Codepoint | Unit::CodepointNumber);
     if value.downcast_ref::<Elements>().is_some_and(by_codepoint) {
@@ -222,14 +221,14 @@ pub(crate) fn type_name(value: Value<'_>) -> &str {
     }
 }
 
-/// The text in double quotes.
+/// Returns the text in double quotes.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::new();
     quote(text, &mut out);
     out
 }
 
-/// In double quotes, with escapes for what cannot be seen.
+/// Writes a text in double quotes, with escapes for invisible characters.
 pub(crate) fn quote(text: &str, out: &mut String) {
     out.push('"');
     for character in text.chars() {
@@ -253,7 +252,7 @@ pub(crate) fn quote(text: &str, out: &mut String) {
 }
 
 fn is_visible(character: char) -> bool {
-    // After another character, so that marks which combine with it count as visible.
+    // After another character, so that combining marks count as visible.
     character.is_ascii() || ['a', character].iter().collect::<String>().escape_debug().count() == 2
 }
 
@@ -269,7 +268,7 @@ impl Exponent {
     }
 }
 
-/// The shortest text that reads back as this number, with a point or an exponent in it.
+/// Formats a number as the shortest text that parses to it, with a point or an exponent.
 pub(crate) fn float(number: f64, exponent: Exponent) -> String {
     if let Some(special) = not_finite(number) {
         return special.to_owned();
@@ -284,7 +283,7 @@ pub(crate) fn float(number: f64, exponent: Exponent) -> String {
     if text.contains('.') { text } else { text + ".0" }
 }
 
-/// As `%e` writes it: six digits after the point.
+/// Formats a number as `%e`: six digits after the point.
 pub(crate) fn scientific(number: f64, exponent: Exponent) -> String {
     if let Some(special) = not_finite(number) {
         return special.to_owned();
@@ -294,7 +293,7 @@ pub(crate) fn scientific(number: f64, exponent: Exponent) -> String {
     with_exponent(digits, power.parse().unwrap_or(0), exponent)
 }
 
-/// As `%f` writes it.
+/// Formats a number as `%f`.
 pub(crate) fn fixed(number: f64) -> String {
     not_finite(number).map_or_else(|| format!("{number:.6}"), str::to_owned)
 }
@@ -318,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_with_a_point() {
+    fn floats_are_formatted_as_in_tilt() {
         let text = |number| float(number, Exponent::Lower);
         assert_eq!(text(1.0), "1.0");
         assert_eq!(text(-0.0), "-0.0");
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_escaped() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(quoted("a\"\\\n\x07\x01"), r#""a\"\\\n\a\x01""#);
         assert_eq!(quoted("é日\u{301}😀"), "\"é日\u{301}😀\"");
         assert_eq!(quoted("\u{200b}\u{ad}\u{e000}\u{f0000}"), r#""\u200b\u00ad\ue000\U000f0000""#);

@@ -9,7 +9,7 @@ use super::Blob;
 use super::text::excerpt;
 use crate::failure::raise;
 
-/// For a value of another type than the builtin takes.
+/// Returns the error for a value of the wrong type.
 pub(crate) fn wrong(function: &str, name: &str, wanted: &str, found: Value<'_>) -> starlark::Error {
     let shown = excerpt(found);
     let found = with_article(found);

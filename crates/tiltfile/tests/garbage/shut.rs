@@ -1,4 +1,4 @@
-//! A load with everything outside shut off. Used by the tests and by the targets of fuzz/.
+//! A load without access to the system. Used by the tests and by the targets of fuzz/.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use lilt_model::command::Command;
 use lilt_model::{Class, Failure};
 use lilt_tiltfile::{Entry, LoadRequest, Output, Outside, load};
 
-/// How often a load may look whether it was cancelled before it is.
+/// How often a load may check for cancellation before it is cancelled.
 const LOOKS: usize = 100;
 
 /// Loads a text, and panics if lilt itself failed at it. A load that goes on too long is cancelled: if that does not

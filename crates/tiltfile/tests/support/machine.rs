@@ -1,4 +1,4 @@
-//! A machine for loads that may touch it: a temporary folder in place of a home.
+//! A machine for loads that write files and run commands: a temporary folder is its home.
 
 use std::fmt::Write;
 use std::fs;
@@ -71,7 +71,7 @@ impl Machine {
         assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Makes git take a folder for what is at an address.
+    /// Redirects git from a URL to a folder.
     pub(crate) fn redirect(&mut self, address: &str, folder: &Path) {
         let set = |variables: &mut Vec<(String, String)>, name: &str, value: String| {
             variables.retain(|(known, _)| known != name);
@@ -105,7 +105,7 @@ impl Machine {
         (loaded, printed)
     }
 
-    /// Loads a text as the Tiltfile of a project; what it prints, or why it failed.
+    /// Loads a text as the Tiltfile of a project; returns its output or the failure.
     pub(crate) fn load_text(&self, text: &str) -> Result<String, Failure> {
         let tiltfile = self.write("project/Tiltfile", text);
         let (loaded, printed) = self.load(&tiltfile, "up");

@@ -1,5 +1,5 @@
-//! What assignments bind, and `x *= y` and its like: the interpreter has operators of its own for these, which cannot be
-//! sent to a builtin as `x * y` can. They are written out.
+//! Assignments: their targets, and `x *= y`, which is expanded because the interpreter cannot replace its operator by a
+//! builtin.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use super::{ADDEND_OF, Scan};
 use crate::source::token::Kind;
 
 impl Scan<'_> {
-    /// Writes out assignments with an operator. Returns the tokens that stand left of any assignment, in order: what is
-    /// bound there is not read.
+    /// Expands assignments with an operator. Returns the target tokens of all assignments, in order: an index there is not
+    /// a read.
     pub(super) fn assignments(&mut self) -> Vec<Range<usize>> {
         let mut bound = Vec::new();
         let (mut statement, mut at) = (0, 0);
         while at < self.tokens.len() {
             match (self.tokens[at].kind, self.word(at)) {
                 (Kind::Newline | Kind::Indent, _) | (Kind::Punctuation, ":" | ";") => statement = at + 1,
-                // What loops bind stands before `in`.
+                // The targets of a loop are before `in`.
                 (Kind::Name, "for") => {
                     let end = self.tokens[at..].iter().position(|token| &self.text[token.range()] == "in");
                     bound.push(at..end.map_or(self.tokens.len(), |offset| at + offset));
@@ -27,7 +27,7 @@ impl Scan<'_> {
                 }
                 _ => {}
             }
-            // Nothing is bound inside of brackets that stand right of an assignment, or in a call.
+            // Brackets on the right side of an assignment, or of a call, have no targets.
             at = self.partners.get(&at).copied().filter(|partner| *partner > at).unwrap_or(at) + 1;
         }
         bound.sort_by_key(|targets| targets.start);
@@ -60,7 +60,7 @@ impl Scan<'_> {
         };
         let last = self.before(first_sign).filter(|last| *last >= start)?;
         let target = start..last + 1;
-        // What is called would be called twice.
+        // A call would be executed twice.
         if target.clone().any(|index| self.is(index, "(") || self.tokens[index].kind == Kind::Indent) {
             return None;
         }
@@ -70,7 +70,7 @@ impl Scan<'_> {
             .unwrap_or(self.tokens.len());
         let end = (first..end).rev().find(|index| !self.is_blank(*index))? + 1;
         if operator == "+" {
-            // One literal more is no danger.
+            // Adding one literal needs no check.
             if end == first + 1 && matches!(self.tokens[first].kind, Kind::Text | Kind::Number) {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! `x[i]` and `x[a:b]` where they are read: strings count by bytes under Tilt, and by characters in the interpreter.
+//! Reads of `x[i]` and `x[a:b]`: strings are indexed by bytes in Tilt, and by characters in the interpreter.
 
 use super::{INDEX, SLICE, Scan};
 use crate::source::token::Kind;
@@ -9,7 +9,7 @@ impl Scan<'_> {
             self.partners.get(&open).copied().filter(|close| *close > open && self.is(*close, "]"))?;
         self.before(open).filter(|before| self.ends_operand(*before))?;
         let first = self.after(open).filter(|first| *first != close)?;
-        // A string is a key, and what has keys needs no help.
+        // A string index is the key of a dict, which needs no replacement.
         if self.tokens[first].kind == Kind::Text && self.after(first) == Some(close) {
             return None;
         }
@@ -44,7 +44,7 @@ impl Scan<'_> {
         Some(())
     }
 
-    /// Those between the parts of a slice.
+    /// Returns the colons between the parts of a slice.
     fn colons(&self, open: usize, close: usize) -> Vec<usize> {
         let (mut at, mut lambdas, mut colons) = (open + 1, 0_usize, Vec::new());
         while at < close {
