@@ -10,7 +10,7 @@ use lilt_host::{clock, environment, files, memory};
 use lilt_model::Failure;
 use lilt_model::cluster::KubeContext;
 use lilt_model::command::Command;
-use lilt_tiltfile::{Entry, Output, Outside};
+use lilt_tiltfile::{CommandOutput, DirEntry, System};
 use tempfile::TempPath;
 
 /// This machine.
@@ -27,14 +27,14 @@ impl HostSystem {
     }
 }
 
-impl Outside for HostSystem {
+impl System for HostSystem {
     fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
         files::try_read(path)
     }
 
-    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>> {
+    fn list_directory(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
         let entries = files::list_with_types(path)?;
-        Ok(entries.into_iter().map(|(path, is_dir)| Entry { path, is_dir }).collect())
+        Ok(entries.into_iter().map(|(path, is_dir)| DirEntry { path, is_dir }).collect())
     }
 
     fn is_dir(&self, path: &Path) -> bool {
@@ -53,7 +53,7 @@ impl Outside for HostSystem {
         clock::instant()
     }
 
-    fn age(&self, path: &Path) -> Option<Duration> {
+    fn file_age(&self, path: &Path) -> Option<Duration> {
         files::age(path)
     }
 
@@ -77,7 +77,7 @@ impl Outside for HostSystem {
         lilt_cluster::kube_contexts()
     }
 
-    fn kubeconfig_of_commands(&self, needed: bool) -> Result<Option<PathBuf>, Failure> {
+    fn command_kubeconfig(&self, needed: bool) -> Result<Option<PathBuf>, Failure> {
         self.kubeconfig.for_commands(needed)
     }
 
@@ -89,11 +89,11 @@ impl Outside for HostSystem {
         std::env::current_exe().ok()
     }
 
-    fn memory(&self) -> Option<usize> {
+    fn memory_usage(&self) -> Option<usize> {
         memory::resident_size()
     }
 
-    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+    fn canonicalize(&self, path: &Path) -> io::Result<PathBuf> {
         path.canonicalize()
     }
 
@@ -104,8 +104,8 @@ impl Outside for HostSystem {
         stdin: Option<&[u8]>,
         cancelled: &(dyn Fn() -> bool + Sync),
         each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output> {
+    ) -> io::Result<CommandOutput> {
         let output = run_blocking(&self.guardian, command, environment, stdin, cancelled, each_line)?;
-        Ok(Output { exit_code: output.exit_code, stdout: output.stdout, stderr: output.stderr })
+        Ok(CommandOutput { exit_code: output.exit_code, stdout: output.stdout, stderr: output.stderr })
     }
 }

@@ -13,7 +13,7 @@ use starlark::values::dict::DictRef;
 use starlark::values::{Value, ValueLike};
 
 use crate::failure::raise;
-use crate::forward;
+use crate::port_forward;
 use crate::session::Session;
 pub(crate) use crate::values::unpack::{as_text, sequence, wrong};
 use crate::values::{Environ, ForwardValue, GitRepo, LinkValue, TriggerModeValue};
@@ -107,7 +107,7 @@ impl<'v> Argument<'v> {
     }
 
     /// Returns a path; the folder of the running file if not given.
-    pub(crate) fn path_or_here(&self, session: &Session<'_>) -> starlark::Result<PathBuf> {
+    pub(crate) fn path_or_directory(&self, session: &Session<'_>) -> starlark::Result<PathBuf> {
         Ok(self.path(session)?.unwrap_or_else(|| session.directory()))
     }
 
@@ -155,7 +155,7 @@ impl<'v> Argument<'v> {
     }
 
     /// Like [`Self::words`] for a container, where the shell is always that of Unix.
-    pub(crate) fn unix_words(&self) -> starlark::Result<Option<Vec<String>>> {
+    pub(crate) fn unix_argv(&self) -> starlark::Result<Option<Vec<String>>> {
         match self.text() {
             Ok(Some(line)) if !line.is_empty() => Ok(Some(vec!["sh".into(), "-c".into(), line])),
             _ => self.words(),
@@ -174,8 +174,8 @@ impl<'v> Argument<'v> {
                 return Ok(forward.0.clone());
             }
             let parsed = match (value.unpack_i32(), value.unpack_str()) {
-                (Some(port), _) => forward::from_number(port.into()),
-                (None, Some(text)) => forward::from_text(text),
+                (Some(port), _) => port_forward::from_number(port.into()),
+                (None, Some(text)) => port_forward::from_text(text),
                 (None, None) => {
                     return Err(self.wrong("a port, a string, a port_forward() or a list of those", value));
                 }

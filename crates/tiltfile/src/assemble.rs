@@ -19,9 +19,9 @@ use lilt_model::project::{Project, Settings};
 use lilt_model::resource::{Body, LocalResource, Resource, TriggerMode};
 use lilt_model::{ClusterName, Failure, ResourceName};
 
-use crate::declare::{Declarations, LocalDeclaration};
-use crate::failure::Place;
-use crate::kinds::Kinds;
+use crate::declarations::{Declarations, LocalDeclaration};
+use crate::failure::SourceSpan;
+use crate::kinds::ObjectKinds;
 use context::Contexts;
 use dependencies::Dependencies;
 use images::{Consumers, Images};
@@ -35,7 +35,7 @@ const UPSERT_TIMEOUT_SECS: u32 = 30;
 
 /// The input of the assembly besides the declarations.
 #[derive(Debug, Default)]
-pub(crate) struct Surroundings {
+pub(crate) struct AssemblyInputs {
     /// From `.tiltignore` and `watch_settings`: neither triggers nor syncs anything.
     pub(crate) ignored_everywhere: Vec<IgnoreRule>,
     /// Read only if there are Kubernetes objects.
@@ -54,7 +54,7 @@ struct Defaults<'d> {
     trigger_mode: TriggerMode,
     timeout: u32,
     live_update_agent: bool,
-    kinds: &'d Kinds,
+    kinds: &'d ObjectKinds,
 }
 
 /// Collects failures, so that the rest is still checked.
@@ -62,46 +62,42 @@ struct Defaults<'d> {
 pub(crate) struct Problems(Vec<Failure>);
 
 impl Problems {
-    pub(crate) fn add(&mut self, place: &Place, failure: Failure) {
+    pub(crate) fn add(&mut self, span: &SourceSpan, failure: Failure) {
         let detail = match &failure.detail {
-            Some(detail) => format!("{}\n{detail}", place.excerpt()),
-            None => place.excerpt(),
+            Some(detail) => format!("{}\n{detail}", span.excerpt()),
+            None => span.excerpt(),
         };
-        let failure = failure.at(place.location()).detail(detail);
+        let failure = failure.at(span.location()).detail(detail);
         if !self.0.contains(&failure) {
             self.0.push(failure);
         }
     }
 
     /// Returns the failures in the order of the Tiltfile.
-    fn in_order(mut self) -> Vec<Failure> {
-        let place = |failure: &Failure| {
+    fn in_source_order(mut self) -> Vec<Failure> {
+        let position = |failure: &Failure| {
             failure.location.as_ref().map(|location| (location.path.clone(), location.line, location.column))
         };
-        self.0.sort_by_key(place);
+        self.0.sort_by_key(position);
         self.0
     }
 }
 
-pub(crate) fn assemble(
-    mut declared: Declarations,
-    surroundings: Surroundings,
-) -> Result<Project, Vec<Failure>> {
+pub(crate) fn assemble(mut declared: Declarations, inputs: AssemblyInputs) -> Result<Project, Vec<Failure>> {
     let mut problems = Problems::default();
-    let first = context::first_place(&declared);
-    for (step, place) in &declared.loose_steps {
+    let first = context::first_deploy_span(&declared);
+    for (step, span) in &declared.unused_steps {
         let failure = Failure::user(format!("this live update step belongs to no image: {step}"));
-        problems.add(place, failure.hint("pass it to the live_update of an image"));
+        problems.add(span, failure.hint("pass it to the live_update of an image"));
     }
     let objects = std::mem::take(&mut declared.objects);
     compose::declare_images(&mut declared);
-    let (workloads, rest) =
-        workloads::assemble(objects, &mut declared, surroundings.workload_names, &mut problems);
-    let contexts = Contexts::new(&surroundings.context, &surroundings.contexts, &declared.allowed_contexts);
+    let (workloads, rest) = workloads::assemble(objects, &mut declared, inputs.workload_names, &mut problems);
+    let contexts = Contexts::new(&inputs.context, &inputs.contexts, &declared.allowed_contexts);
     if !rest.is_empty() || workloads.iter().any(|workload| contexts.cluster_of(workload).is_session()) {
-        contexts.guard_session(first.as_ref(), &mut problems);
+        contexts.check_session(first.as_ref(), &mut problems);
     }
-    let mut images = Images::new(&declared.images, &surroundings.ignored_everywhere, &mut problems);
+    let mut images = Images::new(&declared.images, &inputs.ignored_everywhere, &mut problems);
     let consumers = consumers(&declared, !workloads.is_empty(), !rest.is_empty());
     let mut dependencies = Dependencies::default();
     let mut resources = Vec::new();
@@ -116,16 +112,16 @@ pub(crate) fn assemble(
     for mut workload in workloads {
         dependencies.add(&workload.name, &workload.resource_deps);
         if let Some(deploy) = &mut workload.custom_deploy {
-            deploy.files.ignores.extend_from_slice(&surroundings.ignored_everywhere);
+            deploy.files.ignores.extend_from_slice(&inputs.ignored_everywhere);
         }
-        let cluster = contexts.guard(&workload, &mut problems);
+        let cluster = contexts.check(&workload, &mut problems);
         resources.push(kubernetes_resource(workload, cluster, defaults, &mut images, &mut problems));
     }
     for compose in &declared.compose {
         if let Some(registry) = &declared.registry {
             let message =
                 format!("default_registry('{}') is not supported with Docker Compose", registry.host);
-            problems.add(&compose.place, Failure::user(message));
+            problems.add(&compose.span, Failure::user(message));
         }
         let services =
             compose::resources(compose, default_mode, &mut images, &mut dependencies, &mut problems);
@@ -133,20 +129,20 @@ pub(crate) fn assemble(
     }
     for local in &declared.locals {
         let named: Vec<_> =
-            local.resource_deps.iter().map(|name| (name.clone(), local.place.clone())).collect();
+            local.resource_deps.iter().map(|name| (name.clone(), local.span.clone())).collect();
         dependencies.add(&local.name, &named);
-        resources.push(local_resource(local, default_mode, &surroundings.ignored_everywhere));
+        resources.push(local_resource(local, default_mode, &inputs.ignored_everywhere));
     }
     if !rest.is_empty() {
         resources.push(uncategorized(rest, timeout));
     }
     let unknown_dependencies = dependencies.check(&mut resources, &mut problems);
-    let enabled = enabled::enabled(&declared.config, &surroundings.arguments, &resources, &mut problems);
+    let enabled = enabled::enabled(&declared.config, &inputs.arguments, &resources, &mut problems);
     let mut warnings = std::mem::take(&mut declared.warnings);
     warnings.extend(unknown_dependencies);
     warnings.extend(images.unused(&declared.settings.suppress_unused_image_warnings, consumers));
     if !problems.0.is_empty() {
-        return Err(problems.in_order());
+        return Err(problems.in_source_order());
     }
     let settings = Settings { default_registry: declared.registry, ..declared.settings };
     let api_objects = declared.api_objects;
@@ -170,7 +166,7 @@ fn kubernetes_resource(
     problems: &mut Problems,
 ) -> Resource {
     for image in workload.required_images.iter().filter(|image| !images.builds(image)) {
-        problems.add(&workload.place, images.missing(image));
+        problems.add(&workload.span, images.missing(image));
     }
     let needed = images.needed(&workload.images, problems);
     refuse_restarts(&workload, &needed.targets, images, problems);
@@ -179,7 +175,7 @@ fn kubernetes_resource(
     let has_no_pods =
         workload.is_grouped && workload.extra_pod_selectors.is_empty() && needed.targets.is_empty();
     let inferred = if has_no_pods { PodReadiness::Ignore } else { PodReadiness::Wait };
-    let said = workload.pod_readiness.or_else(|| defaults.kinds.readiness(values()));
+    let explicit_readiness = workload.pod_readiness.or_else(|| defaults.kinds.readiness(values()));
     let image_locators = defaults.kinds.locators_for(values());
     // The image in a custom resource is run by its operator.
     let runs_an_image =
@@ -200,8 +196,8 @@ fn kubernetes_resource(
             objects,
             origins,
             forwards: workload.forwards,
-            pod_readiness: said.unwrap_or(inferred),
-            expects_pods: runs_an_image || said == Some(PodReadiness::Wait),
+            pod_readiness: explicit_readiness.unwrap_or(inferred),
+            expects_pods: runs_an_image || explicit_readiness == Some(PodReadiness::Wait),
             extra_pod_selectors: workload.extra_pod_selectors,
             discovery_strategy: workload.discovery_strategy,
             custom_deploy: workload.custom_deploy,
@@ -230,9 +226,9 @@ fn refuse_restarts(
             "restart_container() works for Docker Compose only, and {} runs {} on Kubernetes",
             workload.name, target.name
         ));
-        let place = images.place(&target.name).unwrap_or(&workload.place);
+        let span = images.span(&target.name).unwrap_or(&workload.span);
         problems.add(
-            place,
+            span,
             failure.hint(
                 "use restart_process() in its place: it starts the process anew, and nothing that was synced is lost",
             ),

@@ -42,9 +42,9 @@ use starlark::values::{AllocFrozenValue, FrozenValue, Value, ValueLike};
 use crate::extension;
 use crate::registry::{self, Registry};
 use crate::session::Session;
-use crate::source::{FOREVER, Source};
-use crate::timing::Timed;
-use crate::values::{Environ, Forever, Namespace, TriggerModeValue};
+use crate::source::{ENDLESS, Source};
+use crate::timing::TimedBuiltin;
+use crate::values::{Endless, Environ, Namespace, TriggerModeValue};
 use lilt_model::resource::TriggerMode;
 
 /// The global modules.
@@ -82,7 +82,7 @@ fn build() -> Registry {
     }
     builder.set("TRIGGER_MODE_AUTO", TriggerModeValue(TriggerMode::Auto));
     builder.set("TRIGGER_MODE_MANUAL", TriggerModeValue(TriggerMode::Manual));
-    builder.set(FOREVER, Forever);
+    builder.set(ENDLESS, Endless);
     let modules: Vec<(&'static str, GlobalsBuilder)> = vec![
         ("os", GlobalsBuilder::new().with(os::functions)),
         ("os.path", GlobalsBuilder::new().with(os::path_functions)),
@@ -122,10 +122,10 @@ pub(crate) fn bound_names(module: &Module<'_>) -> Vec<String> {
     let own = |name: &String| {
         let builtin = |value: Value<'_>| {
             let known = globals().iter().find(|(known, _)| known == name);
-            let support = extension::SUPPORT.iter().any(|(known, _)| known == name);
+            let support = extension::PRIVATE_BUILTINS.iter().any(|(known, _)| known == name);
             known.is_some_and(|(_, builtin)| builtin.to_value().ptr_eq(value))
                 || support
-                || value.downcast_ref::<Timed>().is_some()
+                || value.downcast_ref::<TimedBuiltin>().is_some()
                 || value.downcast_ref::<Namespace>().is_some_and(|namespace| namespace.name == *name)
         };
         // It is none for names with a leading _, and for names that were loaded from other files.
@@ -150,10 +150,10 @@ pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &So
     }
     module.frozen_heap().add_reference(globals().heap());
     if extension::is_bundled(session, source.path()) {
-        for (name, value) in extension::SUPPORT.iter() {
+        for (name, value) in extension::PRIVATE_BUILTINS.iter() {
             module.set(name, value.to_value());
         }
-        module.frozen_heap().add_reference(extension::SUPPORT.heap());
+        module.frozen_heap().add_reference(extension::PRIVATE_BUILTINS.heap());
     }
     if source.mentions("__file__") {
         let path = source.path().display().to_string();
@@ -173,8 +173,8 @@ pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &So
     }
 }
 
-fn timed(session: &Session<'_>, name: String, value: FrozenValue) -> Option<Timed> {
-    session.request.with_timings.then(|| Timed::new(name, value)).flatten()
+fn timed(session: &Session<'_>, name: String, value: FrozenValue) -> Option<TimedBuiltin> {
+    session.request.with_timings.then(|| TimedBuiltin::new(name, value)).flatten()
 }
 
 fn namespace(module: &Module<'_>, session: &Session<'_>, name: &'static str) -> FrozenValue {
@@ -197,8 +197,8 @@ fn namespace(module: &Module<'_>, session: &Session<'_>, name: &'static str) -> 
             add("name", heap.alloc(if cfg!(windows) { "nt" } else { "posix" }));
         }
         "sys" => {
-            add("argv", heap.alloc(AllocList(session.outside.arguments())));
-            let executable = session.outside.executable().map(|path| heap.alloc(path.display().to_string()));
+            add("argv", heap.alloc(AllocList(session.system.arguments())));
+            let executable = session.system.executable().map(|path| heap.alloc(path.display().to_string()));
             add("executable", executable.unwrap_or(FrozenValue::new_none()));
         }
         "config" => {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use lilt_model::Failure;
 use serde_json::{Map, Value};
 
-use crate::failure::Place;
+use crate::failure::SourceSpan;
 use lilt_model::nearest::nearest;
 
 /// The settings file beside the file that calls `config.parse`.
@@ -17,67 +17,67 @@ pub(crate) struct ConfigDeclarations {
     pub(crate) definitions: Vec<Definition>,
     /// The directory of the file that called `config.parse`.
     pub(crate) parsed_in: Option<PathBuf>,
-    pub(crate) choice: Choice,
+    pub(crate) enabled_resources: EnabledResources,
 }
 
 /// The resources that the Tiltfile enables.
 #[derive(Debug, Default)]
-pub(crate) enum Choice {
+pub(crate) enum EnabledResources {
     /// Those that the command line names, or else all.
     #[default]
-    Unsaid,
+    Unspecified,
     Nothing,
-    Resources(Vec<String>, Place),
+    Resources(Vec<String>, SourceSpan),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Definition {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SettingKind,
     pub(crate) usage: String,
     /// Takes the positional arguments, and is no flag itself.
     pub(crate) positional: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SettingKind {
     Text,
-    Texts,
+    TextList,
     Flag,
     Object,
 }
 
-impl Kind {
+impl SettingKind {
     /// Returns the type for the usage text.
-    fn shown(self) -> &'static str {
+    fn usage_type(self) -> &'static str {
         match self {
             Self::Text => "string",
-            Self::Texts => "list[string]",
+            Self::TextList => "list[string]",
             Self::Flag => "",
             Self::Object => "object",
         }
     }
 
-    fn described(self) -> &'static str {
+    fn expected(self) -> &'static str {
         match self {
             Self::Text => "a string",
-            Self::Texts => "a list of strings",
+            Self::TextList => "a list of strings",
             Self::Flag => "true or false",
             Self::Object => "JSON",
         }
     }
 
     /// Checks a value of the file; `null` is the empty value.
-    fn accept(self, value: &Value) -> Option<Value> {
+    fn parse_json(self, value: &Value) -> Option<Value> {
         let is_text = |item: &Value| item.is_string();
         let accepted = match (self, value) {
             (Self::Text, Value::Null) => Value::from(""),
-            (Self::Texts, Value::Null) => Value::Array(Vec::new()),
+            (Self::TextList, Value::Null) => Value::Array(Vec::new()),
             (Self::Flag, Value::Null) => Value::Bool(false),
             (Self::Text, Value::String(_)) | (Self::Flag, Value::Bool(_)) | (Self::Object, _) => {
                 value.clone()
             }
-            (Self::Texts, Value::Array(items)) if items.iter().all(is_text) => value.clone(),
+            (Self::TextList, Value::Array(items)) if items.iter().all(is_text) => value.clone(),
             _ => return None,
         };
         Some(accepted)
@@ -86,7 +86,7 @@ impl Kind {
     /// Parses an argument and adds it to the value of earlier ones.
     fn read(self, text: &str, earlier: Option<Value>) -> Result<Value, String> {
         match (self, earlier) {
-            (Self::Texts, earlier) => {
+            (Self::TextList, earlier) => {
                 let mut items = earlier.unwrap_or(Value::Array(Vec::new()));
                 if let Value::Array(items) = &mut items {
                     items.push(text.into());
@@ -118,7 +118,7 @@ pub(crate) fn merge(
 }
 
 /// Parses a `tilt_config.json`. `path` is for messages.
-pub(crate) fn read_file(
+pub(crate) fn parse_file(
     definitions: &[Definition],
     text: &str,
     path: &str,
@@ -136,11 +136,11 @@ pub(crate) fn read_file(
             let failure = Failure::user(format!("{path} specified unknown setting name '{name}'"));
             match nearest(&name, definitions.iter().map(|setting| setting.name.as_str())) {
                 Some(near) => failure.hint(format!("did you mean {near}?")),
-                None => failure.hint(known(definitions)),
+                None => failure.hint(defined_settings(definitions)),
             }
         })?;
-        let accepted = definition.kind.accept(&value).ok_or_else(|| {
-            let wanted = definition.kind.described();
+        let accepted = definition.kind.parse_json(&value).ok_or_else(|| {
+            let wanted = definition.kind.expected();
             Failure::user(format!("{path}: the setting {name} must be {wanted}, not {value}"))
         })?;
         settings.insert(name, accepted);
@@ -148,7 +148,7 @@ pub(crate) fn read_file(
     Ok(settings)
 }
 
-fn known(definitions: &[Definition]) -> String {
+fn defined_settings(definitions: &[Definition]) -> String {
     let names: Vec<&str> = definitions.iter().map(|setting| setting.name.as_str()).collect();
     match names.as_slice() {
         [] => "this Tiltfile defines no settings".to_owned(),
@@ -157,14 +157,14 @@ fn known(definitions: &[Definition]) -> String {
 }
 
 /// Parses the command line: flags before, between and after the positional arguments, up to a `--`.
-pub(crate) fn read_arguments(
+pub(crate) fn parse_arguments(
     definitions: &[Definition],
     arguments: &[String],
 ) -> Result<Map<String, Value>, Failure> {
     let mut settings = Map::new();
-    let mut set = |definition: &Definition, text: &str, shown: &str| {
+    let mut set = |definition: &Definition, text: &str, usage_type: &str| {
         let value = definition.kind.read(text, settings.remove(&definition.name)).map_err(|problem| {
-            wrong(definitions, format!("invalid argument {text:?} for {shown}: {problem}"))
+            invalid_arguments(definitions, format!("invalid argument {text:?} for {usage_type}: {problem}"))
         })?;
         settings.insert(definition.name.clone(), value);
         Ok::<(), Failure>(())
@@ -175,21 +175,21 @@ pub(crate) fn read_arguments(
         match argument.strip_prefix('-') {
             None | Some("") => positional.push(argument),
             Some("-") => positional.extend(rest.by_ref()),
-            Some(flag) if !flag.starts_with('-') => return Err(unknown_letter(definitions, flag)),
+            Some(flag) if !flag.starts_with('-') => return Err(unknown_short_flag(definitions, flag)),
             Some(flag) => {
                 let flag = &flag[1..];
                 if flag.starts_with(['-', '=']) {
-                    return Err(wrong(definitions, format!("bad flag syntax: {argument}")));
+                    return Err(invalid_arguments(definitions, format!("bad flag syntax: {argument}")));
                 }
                 let (name, value) =
                     flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
                 let definition = find_flag(definitions, name)?;
                 let value = match (value, definition.kind) {
                     (Some(value), _) => value,
-                    (None, Kind::Flag) => "true",
-                    (None, _) => rest
-                        .next()
-                        .ok_or_else(|| wrong(definitions, format!("flag needs an argument: --{name}")))?,
+                    (None, SettingKind::Flag) => "true",
+                    (None, _) => rest.next().ok_or_else(|| {
+                        invalid_arguments(definitions, format!("flag needs an argument: --{name}"))
+                    })?,
                 };
                 set(definition, value, &format!("--{name}"))?;
             }
@@ -203,9 +203,11 @@ pub(crate) fn read_arguments(
         }
         None if positional.is_empty() => {}
         None => {
-            let shown = positional.iter().map(|argument| argument.as_str()).collect::<Vec<_>>().join(" ");
-            let problem = format!("positional CLI args ({shown:?}) were specified, but none were expected");
-            return Err(wrong(definitions, problem).hint(
+            let usage_type =
+                positional.iter().map(|argument| argument.as_str()).collect::<Vec<_>>().join(" ");
+            let problem =
+                format!("positional CLI args ({usage_type:?}) were specified, but none were expected");
+            return Err(invalid_arguments(definitions, problem).hint(
                 "define a setting that takes them, such as config.define_string_list('resources', args=True)",
             ));
         }
@@ -221,27 +223,27 @@ fn find_flag<'d>(definitions: &'d [Definition], name: &str) -> Result<&'d Defini
     if name == "help" {
         return Err(help(definitions));
     }
-    let failure = wrong(definitions, format!("unknown flag: --{name}"));
+    let failure = invalid_arguments(definitions, format!("unknown flag: --{name}"));
     Err(match nearest(name, flags().map(|setting| setting.name.as_str())) {
         Some(near) => failure.hint(format!("did you mean --{near}?")),
         None => failure,
     })
 }
 
-fn unknown_letter(definitions: &[Definition], letters: &str) -> Failure {
+fn unknown_short_flag(definitions: &[Definition], letters: &str) -> Failure {
     let letter = letters.chars().next().unwrap_or_default();
     if letter == 'h' {
         return help(definitions);
     }
-    let failure = wrong(definitions, format!("unknown shorthand flag: {letter:?} in -{letters}"));
+    let failure = invalid_arguments(definitions, format!("unknown shorthand flag: {letter:?} in -{letters}"));
     failure.hint("the settings of a Tiltfile have no short forms: write --name")
 }
 
 fn help(definitions: &[Definition]) -> Failure {
-    wrong(definitions, "help requested".to_owned())
+    invalid_arguments(definitions, "help requested".to_owned())
 }
 
-fn wrong(definitions: &[Definition], problem: String) -> Failure {
+fn invalid_arguments(definitions: &[Definition], problem: String) -> Failure {
     Failure::user(format!("invalid Tiltfile config args: {problem}")).detail(usage(definitions))
 }
 
@@ -251,20 +253,20 @@ fn usage(definitions: &[Definition]) -> String {
     let mut sorted: Vec<&Definition> = definitions.iter().collect();
     sorted.sort_by(|one, other| (!one.positional, &one.name).cmp(&(!other.positional, &other.name)));
     for setting in sorted {
-        let shown = match (setting.positional, setting.kind.shown()) {
+        let usage_type = match (setting.positional, setting.kind.usage_type()) {
             (true, kind) => format!("  {} {kind}", setting.name.to_uppercase()),
             (false, "") => format!("  --{}", setting.name),
             (false, kind) => format!("  --{} {kind}", setting.name),
         };
-        lines.push((shown.trim_end().to_owned(), &setting.usage));
+        lines.push((usage_type.trim_end().to_owned(), &setting.usage));
     }
     if lines.is_empty() {
         return "This Tiltfile defines no settings.".to_owned();
     }
-    let width = lines.iter().map(|(shown, _)| shown.chars().count()).max().unwrap_or_default();
+    let width = lines.iter().map(|(usage_type, _)| usage_type.chars().count()).max().unwrap_or_default();
     let lines: Vec<String> = lines
         .into_iter()
-        .map(|(shown, usage)| format!("{shown:width$}   {usage}").trim_end().to_owned())
+        .map(|(usage_type, usage)| format!("{usage_type:width$}   {usage}").trim_end().to_owned())
         .collect();
     format!("Usage:\n{}", lines.join("\n"))
 }
@@ -281,17 +283,17 @@ mod tests {
             positional,
         };
         vec![
-            define("names", Kind::Texts, true),
-            define("color", Kind::Text, false),
-            define("debug", Kind::Flag, false),
-            define("tags", Kind::Texts, false),
-            define("extra", Kind::Object, false),
+            define("names", SettingKind::TextList, true),
+            define("color", SettingKind::Text, false),
+            define("debug", SettingKind::Flag, false),
+            define("tags", SettingKind::TextList, false),
+            define("extra", SettingKind::Object, false),
         ]
     }
 
     fn read(arguments: &[&str]) -> Result<Value, Failure> {
         let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        read_arguments(&definitions(), &arguments).map(Value::Object)
+        parse_arguments(&definitions(), &arguments).map(Value::Object)
     }
 
     #[test]
@@ -336,8 +338,8 @@ mod tests {
     #[test]
     fn arguments_override_the_settings_file() {
         let file =
-            read_file(&definitions(), r#"{"color": "blue", "tags": ["f"], "debug": null}"#, "f").unwrap();
-        let arguments = read_arguments(&definitions(), &["--color=red".to_owned()]).unwrap();
+            parse_file(&definitions(), r#"{"color": "blue", "tags": ["f"], "debug": null}"#, "f").unwrap();
+        let arguments = parse_arguments(&definitions(), &["--color=red".to_owned()]).unwrap();
         let merged = merge(&definitions(), file, arguments);
         let expected = [("color", "red".into()), ("debug", false.into()), ("tags", serde_json::json!(["f"]))];
         assert_eq!(merged, expected.map(|(name, value): (&str, Value)| (name.to_owned(), value)));
@@ -352,8 +354,8 @@ mod tests {
             (r#"{"tags": [1]}"#, "f: the setting tags must be a list of strings, not [1]"),
             (r#"{"debug": "x"}"#, "f: the setting debug must be true or false, not \"x\""),
         ] {
-            assert_eq!(read_file(&definitions(), text, "f").unwrap_err().message, problem);
+            assert_eq!(parse_file(&definitions(), text, "f").unwrap_err().message, problem);
         }
-        assert!(read_file(&definitions(), "", "f").unwrap_err().message.starts_with("f is no valid JSON"));
+        assert!(parse_file(&definitions(), "", "f").unwrap_err().message.starts_with("f is no valid JSON"));
     }
 }

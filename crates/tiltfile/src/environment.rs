@@ -64,7 +64,7 @@ pub(crate) fn set(name: &str, value: Option<String>) {
 
 /// Returns the environment of a command: that of the load, and the session's defaults for what it does not set. Only
 /// `KUBECONFIG` is overridden: all commands use the cluster of the session.
-pub(crate) fn of_children(request: &LoadRequest, kubeconfig: Option<PathBuf>) -> Vec<(String, String)> {
+pub(crate) fn for_commands(request: &LoadRequest, kubeconfig: Option<PathBuf>) -> Vec<(String, String)> {
     let mut variables: BTreeMap<String, String> = all().into_iter().collect();
     for (name, value) in &request.variables {
         variables.entry(name.clone()).or_insert_with(|| value.clone());

@@ -13,7 +13,7 @@ use starlark::syntax::{AstModule, Dialect, DialectTypes};
 use starlark::values::dict::AllocDict;
 use starlark::values::{FreezeError, Value};
 
-use crate::failure::{Trouble, raise};
+use crate::failure::{EvaluationError, raise};
 use crate::session::{LoadedFile, Session, StatementHook};
 use crate::source::{ASSERT, COMPARISONS, EQUAL, PERCENT, PLUS, SHIFT, Source, TIMES, UNEQUAL};
 use crate::values::limits::HEAP_SIZE;
@@ -47,41 +47,41 @@ pub(crate) fn run_main(session: &Session<'_>) -> Result<(), Failure> {
     let path = session.request.path.clone();
     match run(session, path) {
         Ok(_) => Ok(()),
-        Err(trouble) if trouble.stopped => Ok(()),
-        Err(trouble) => Err(trouble.into_failure()),
+        Err(error) if error.is_exit => Ok(()),
+        Err(error) => Err(error.into_failure()),
     }
 }
 
-fn run(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<Trouble>> {
+fn run(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<EvaluationError>> {
     // Before it counts as running: if it is missing, the path is resolved from the file that loads it.
-    let text = session.read_text(&path).map_err(Trouble::unplaced)?;
+    let text = session.read_text(&path).map_err(EvaluationError::without_span)?;
     session.running.borrow_mut().push(path.clone());
     let result = run_file(session, path, text);
     session.running.borrow_mut().pop();
     result
 }
 
-fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<LoadedFile, Box<Trouble>> {
+fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<LoadedFile, Box<EvaluationError>> {
     let source = Arc::new(Source::new(path, text));
     session.add_source(source.clone());
     if let Some(problem) = source.problem() {
-        return Err(Trouble::in_text(problem, &source));
+        return Err(EvaluationError::in_text(problem, &source));
     }
     let name = source.path().display().to_string();
     let parsed = AstModule::parse(&name, source.rewritten().to_owned(), &DIALECT);
-    let mut ast = parsed.map_err(|error| Box::new(Trouble::of(error, session)))?;
+    let mut ast = parsed.map_err(|error| Box::new(EvaluationError::of(error, session)))?;
     replace_operators(&mut ast, &source);
     Module::with_temp_heap(|module| {
         builtins::predeclare(&module, session, &source);
         let is_predeclared = |name: &str| module.names().any(|known| known.as_str() == name);
         if let Some(problem) = resolve::use_before_binding(&ast, &source, is_predeclared) {
-            return Err(Trouble::in_text(&problem, &source));
+            return Err(EvaluationError::in_text(&problem, &source));
         }
         let loader = Loader(session);
         let mut eval = Evaluator::new(&module);
         eval.extra = Some(session);
         eval.set_loader(&loader);
-        eval.set_check_cancelled(Box::new(|| session.must_end()));
+        eval.set_check_cancelled(Box::new(|| session.must_stop()));
         // For reports of slow loads.
         eval.before_stmt_for_dap(BeforeStmtFunc::from_dyn(Box::new(StatementHook)));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
@@ -93,22 +93,24 @@ fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<Loaded
         finish(session, evaluated)?;
         let names = builtins::bound_names(&module);
         if let Some(name) = names.iter().find(|name| module.get(name).is_some_and(nests_too_deep)) {
-            return Err(Trouble::unplaced(Failure::user(format!("the value of {name} is nested too deep"))));
+            return Err(EvaluationError::without_span(Failure::user(format!(
+                "the value of {name} is nested too deep"
+            ))));
         }
         let module = module.freeze().map_err(unfrozen)?;
-        workload_function::keep(session, &module);
+        workload_function::take_from(session, &module);
         export(&module, names)
     })
 }
 
 /// Returns the result of an evaluation. If the load must end, its last error does not count.
-fn finish<T>(session: &Session<'_>, evaluated: starlark::Result<T>) -> Result<T, Box<Trouble>> {
-    let evaluated = evaluated.map_err(|error| Box::new(Trouble::of(error, session)));
+fn finish<T>(session: &Session<'_>, evaluated: starlark::Result<T>) -> Result<T, Box<EvaluationError>> {
+    let evaluated = evaluated.map_err(|error| Box::new(EvaluationError::of(error, session)));
     match session.halt.failure() {
         None => evaluated,
         Some(failure) => Err(match evaluated {
-            Ok(_) => Trouble::unplaced(failure),
-            Err(trouble) => Box::new(Trouble { failure, stopped: false, ..*trouble }),
+            Ok(_) => EvaluationError::without_span(failure),
+            Err(error) => Box::new(EvaluationError { failure, is_exit: false, ..*error }),
         }),
     }
 }
@@ -134,8 +136,8 @@ fn replace_operators(ast: &mut AstModule, source: &Source) {
     }
 }
 
-fn unfrozen(error: FreezeError) -> Box<Trouble> {
-    Trouble::unplaced(Failure::internal(format!("cannot freeze: {error:?}")))
+fn unfrozen(error: FreezeError) -> Box<EvaluationError> {
+    EvaluationError::without_span(Failure::internal(format!("cannot freeze: {error:?}")))
 }
 
 /// Looks through lists, tuples, dicts and structs, each once.
@@ -143,7 +145,7 @@ fn nests_too_deep(value: Value<'_>) -> bool {
     let mut seen = HashSet::new();
     let mut waiting = vec![(value, 0)];
     while let Some((value, depth)) = waiting.pop() {
-        let inside = text::members(value);
+        let inside = text::nested_values(value);
         if inside.is_empty() || !seen.insert(value.identity()) {
             continue;
         }
@@ -156,7 +158,7 @@ fn nests_too_deep(value: Value<'_>) -> bool {
 }
 
 /// Exports what the file itself bound: not the builtins that were predeclared, nor what it loaded.
-fn export(module: &FrozenModule, names: Vec<String>) -> Result<LoadedFile, Box<Trouble>> {
+fn export(module: &FrozenModule, names: Vec<String>) -> Result<LoadedFile, Box<EvaluationError>> {
     let module = Module::with_temp_heap(|exported| {
         let mut globals = Vec::new();
         for name in names {
@@ -189,10 +191,10 @@ pub(crate) fn load(session: &Session<'_>, path: &str) -> starlark::Result<Loaded
     if session.running.borrow().contains(&path) {
         return Err(raise(cycle(session, &path)));
     }
-    let file = run(session, path.clone()).map_err(|trouble| match trouble.place {
+    let file = run(session, path.clone()).map_err(|error| match error.span {
         // The file could not be read: the error points to the load statement.
-        None if !trouble.stopped => raise(trouble.failure),
-        _ => trouble.into_load_error(),
+        None if !error.is_exit => raise(error.failure),
+        _ => error.into_load_error(),
     })?;
     session.modules.borrow_mut().insert(path, file.clone());
     Ok(file)

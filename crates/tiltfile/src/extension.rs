@@ -7,19 +7,19 @@
 mod bundled;
 mod credentials;
 mod git;
+mod objects;
+mod private_builtins;
 mod registered;
 mod repository;
-mod standing;
-mod support;
 
 use std::path::PathBuf;
 
 use lilt_model::Failure;
 
 pub(crate) use bundled::{is_bundled, tiltfiles};
+pub use objects::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
+pub(crate) use private_builtins::PRIVATE_BUILTINS;
 pub(crate) use registered::note_loaded;
-pub use standing::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
-pub(crate) use support::SUPPORT;
 
 use crate::paths::clean;
 use crate::session::Session;
@@ -43,25 +43,30 @@ pub(crate) fn file(session: &Session<'_>, named: &str) -> Result<PathBuf, Failur
 fn extension(session: &Session<'_>, name: &str) -> Result<PathBuf, Failure> {
     let extension = registered::extension(&session.declared.borrow().api_objects, name);
     let repository = registered::repository(&session.declared.borrow().api_objects, &extension.repository);
-    let path = within(session, &Repository::new(repository), &extension.path, name)?;
+    let path = extension_file(session, &Repository::new(repository), &extension.path, name)?;
     session.declared.borrow_mut().loaded_extensions.push(extension);
     Ok(path)
 }
 
 /// Returns the Tiltfile of an extension: of the bundled one, or of the one in its repository.
-fn within(
+fn extension_file(
     session: &Session<'_>,
     repository: &Repository,
     path: &str,
     name: &str,
 ) -> Result<PathBuf, Failure> {
-    if repository.is_what_is_bundled() && bundled::names().any(|known| known == path) {
+    if repository.is_replaced_by_bundled() && bundled::names().any(|known| known == path) {
         return bundled::unpack(session, path);
     }
-    below(session, repository, path, name).map_err(|failure| with_nearest(failure, path))
+    repository_file(session, repository, path, name).map_err(|failure| with_suggestion(failure, path))
 }
 
-fn below(session: &Session<'_>, repository: &Repository, path: &str, name: &str) -> Result<PathBuf, Failure> {
+fn repository_file(
+    session: &Session<'_>,
+    repository: &Repository,
+    path: &str,
+    name: &str,
+) -> Result<PathBuf, Failure> {
     let (root, _) = repository.provide(session)?;
     let folder = clean(&root.join(repository.subpath()).join(path));
     if !folder.starts_with(&root) {
@@ -70,7 +75,7 @@ fn below(session: &Session<'_>, repository: &Repository, path: &str, name: &str)
         )));
     }
     let tiltfile = folder.join("Tiltfile");
-    if session.outside.is_dir(&tiltfile) || !session.outside.exists(&tiltfile) {
+    if session.system.is_dir(&tiltfile) || !session.system.exists(&tiltfile) {
         // Creating it reloads the Tiltfile.
         session.watch_entry(&tiltfile);
         let failure = Failure::user(format!("there is no extension {name} in {}", repository.shown()));
@@ -80,7 +85,7 @@ fn below(session: &Session<'_>, repository: &Repository, path: &str, name: &str)
 }
 
 /// Suggests a bundled extension for a misspelt name.
-fn with_nearest(mut failure: Failure, name: &str) -> Failure {
+fn with_suggestion(mut failure: Failure, name: &str) -> Failure {
     if let Some(near) = nearest(name, bundled::names()) {
         let more = failure.hint.take().map(|hint| format!(" Else: {hint}")).unwrap_or_default();
         failure = failure.hint(format!("did you mean {SCHEME}{near}?{more}"));
@@ -89,8 +94,8 @@ fn with_nearest(mut failure: Failure, name: &str) -> Failure {
 }
 
 /// Returns the folder of Tilt's data that belongs to no project.
-fn tilt_folder(session: &Session<'_>) -> Result<PathBuf, Failure> {
-    let variable = |name| session.outside.environment_variable(name).filter(|value| !value.is_empty());
+fn tilt_data_folder(session: &Session<'_>) -> Result<PathBuf, Failure> {
+    let variable = |name| session.system.environment_variable(name).filter(|value| !value.is_empty());
     let given = variable("XDG_DATA_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
     let data = given.or_else(|| {
         if cfg!(windows) {

@@ -17,19 +17,19 @@ use crate::source::{Problem, Source, is_internal};
 
 /// A range of a file's text as the user wrote it.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct SourceSpan {
     pub(crate) source: Arc<Source>,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for SourceSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.location())
     }
 }
 
-impl Place {
+impl SourceSpan {
     pub(crate) fn location(&self) -> Location {
         let (line, column) = self.source.line_and_column(self.start);
         Location { path: self.source.path().to_owned(), line, column: Some(column) }
@@ -50,50 +50,50 @@ const SHOWN_FRAMES: usize = 5;
 
 /// A failure with its call stack.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct EvaluationError {
     pub(crate) failure: Failure,
-    pub(crate) place: Option<Place>,
+    pub(crate) span: Option<SourceSpan>,
     /// Innermost first: the function that was running and from where it was called.
-    pub(crate) frames: Vec<(String, Place)>,
+    pub(crate) frames: Vec<(String, SourceSpan)>,
     /// It is no error: the Tiltfile called `exit()`.
-    pub(crate) stopped: bool,
+    pub(crate) is_exit: bool,
     /// The excerpt is not shown: it may contain a secret.
-    pub(crate) hides_text: bool,
+    pub(crate) hides_source: bool,
 }
 
 /// The name of code outside of functions, for stacks.
 const TOP_LEVEL: &str = "<toplevel>";
 
-impl Trouble {
+impl EvaluationError {
     /// Returns a failure without a location in a file.
-    pub(crate) fn unplaced(failure: Failure) -> Box<Self> {
-        Box::new(Self { failure, place: None, frames: Vec::new(), stopped: false, hides_text: false })
+    pub(crate) fn without_span(failure: Failure) -> Box<Self> {
+        Box::new(Self { failure, span: None, frames: Vec::new(), is_exit: false, hides_source: false })
     }
 
     /// Returns the failure of a problem that the front end found.
     pub(crate) fn in_text(problem: &Problem, source: &Arc<Source>) -> Box<Self> {
-        let place = Place { source: source.clone(), start: problem.range.start, end: problem.range.end };
+        let span = SourceSpan { source: source.clone(), start: problem.range.start, end: problem.range.end };
         let failure = Failure::user(problem.message.clone());
         let failure = match &problem.hint {
             Some(hint) => failure.hint(hint.clone()),
             None => failure,
         };
-        Box::new(Self { failure, place: Some(place), frames: Vec::new(), stopped: false, hides_text: false })
+        Box::new(Self { failure, span: Some(span), frames: Vec::new(), is_exit: false, hides_source: false })
     }
 
     /// Adds location, excerpt and stack to the failure.
     pub(crate) fn into_failure(self) -> Failure {
-        let Some(place) = self.place else { return self.failure };
-        let mut detail = if self.hides_text { String::new() } else { place.excerpt() };
+        let Some(span) = self.span else { return self.failure };
+        let mut detail = if self.hides_source { String::new() } else { span.excerpt() };
         if !self.frames.is_empty() {
-            detail.push_str(&stack(&place, &self.frames));
+            detail.push_str(&stack(&span, &self.frames));
         }
         let mut failure = self.failure;
         if let Some(more) = failure.detail.take() {
             detail.push('\n');
             detail.push_str(&more);
         }
-        failure = failure.at(place.location());
+        failure = failure.at(span.location());
         match detail.trim_start_matches('\n') {
             "" => failure,
             detail => failure.detail(detail),
@@ -102,18 +102,18 @@ impl Trouble {
 }
 
 /// Formats the call stack, innermost first.
-fn stack(place: &Place, frames: &[(String, Place)]) -> String {
-    let places = std::iter::once(place).chain(frames.iter().map(|(_, called_from)| called_from));
+fn stack(span: &SourceSpan, frames: &[(String, SourceSpan)]) -> String {
+    let spans = std::iter::once(span).chain(frames.iter().map(|(_, called_from)| called_from));
     let functions = frames.iter().map(|(function, _)| function.as_str()).chain([TOP_LEVEL]);
-    let lines: Vec<(&Place, &str)> = places.zip(functions).collect();
+    let lines: Vec<(&SourceSpan, &str)> = spans.zip(functions).collect();
     let mut shown = String::new();
-    for (index, (place, function)) in lines.iter().enumerate() {
+    for (index, (span, function)) in lines.iter().enumerate() {
         let hidden = index >= SHOWN_FRAMES && index + SHOWN_FRAMES < lines.len();
         match (hidden, index == SHOWN_FRAMES) {
             // Of an infinite recursion only both ends are shown.
             (true, true) => shown.push_str("\n  … and so on …"),
             (true, false) => {}
-            (false, _) => shown.push_str(&format!("\n  {} in {function}", place.location())),
+            (false, _) => shown.push_str(&format!("\n  {} in {function}", span.location())),
         }
     }
     shown
@@ -124,10 +124,10 @@ fn stack(place: &Place, frames: &[(String, Place)]) -> String {
 enum Error {
     /// A builtin failed.
     #[error("{failure}")]
-    Raised { failure: Failure, hides_text: bool },
+    Raised { failure: Failure, hides_source: bool },
     /// A loaded file failed.
     #[error("{}", .0.failure.message)]
-    LoadFailed(Trouble),
+    LoadFailed(EvaluationError),
     /// The Tiltfile called `exit()`.
     #[error("the Tiltfile stopped itself")]
     Stopped,
@@ -141,12 +141,12 @@ impl Error {
 }
 
 pub(crate) fn raise(failure: Failure) -> starlark::Error {
-    starlark::Error::new_native(Error::Raised { failure, hides_text: false })
+    starlark::Error::new_native(Error::Raised { failure, hides_source: false })
 }
 
 /// Like [`raise`] without an excerpt of the source, for a call that may contain a secret.
 pub(crate) fn raise_without_excerpt(failure: Failure) -> starlark::Error {
-    starlark::Error::new_native(Error::Raised { failure, hides_text: true })
+    starlark::Error::new_native(Error::Raised { failure, hides_source: true })
 }
 
 /// Returns an error of the Tiltfile.
@@ -168,39 +168,39 @@ pub(crate) fn too_much_memory() -> Failure {
 }
 
 /// Finds the source file of a span.
-pub(crate) trait Sources {
+pub(crate) trait SourceLookup {
     fn source(&self, path: &Path) -> Option<Arc<Source>>;
 }
 
-pub(crate) fn place_of(span: &FileSpan, sources: &dyn Sources) -> Option<Place> {
+pub(crate) fn source_span_of(span: &FileSpan, sources: &dyn SourceLookup) -> Option<SourceSpan> {
     let source = sources.source(Path::new(span.filename()))?;
     let range = span.span.begin().get() as usize..span.span.end().get() as usize;
     let (start, end) = source.original_range(range.start, range.end);
-    Some(Place { source, start, end })
+    Some(SourceSpan { source, start, end })
 }
 
-impl Trouble {
-    pub(crate) fn of(error: starlark::Error, sources: &dyn Sources) -> Self {
-        let place = error.span().and_then(|span| place_of(span, sources));
-        let (call, mut frames) = frames(&error, place.as_ref(), sources);
+impl EvaluationError {
+    pub(crate) fn of(error: starlark::Error, sources: &dyn SourceLookup) -> Self {
+        let span = error.span().and_then(|span| source_span_of(span, sources));
+        let (call, mut frames) = frames(&error, span.as_ref(), sources);
         let message = error.without_diagnostic().to_string();
         let kind = error.into_kind();
-        let mut place = place;
+        let mut span = span;
         // An operator is a call, too: show the call around it instead.
         if matches!(kind, starlark::ErrorKind::StackOverflow(_))
             && !frames.is_empty()
-            && place.as_ref().is_some_and(|place| !place.text().ends_with(')'))
+            && span.as_ref().is_some_and(|span| !span.text().ends_with(')'))
         {
-            place = Some(frames.remove(0).1);
+            span = Some(frames.remove(0).1);
         }
-        let translated = || translate::translate(&kind, &message, call.as_deref(), place.as_ref());
-        let (failure, stopped, hides_text) = match Error::of(&kind) {
-            Some(Error::LoadFailed(trouble)) => return trouble.loaded_from(place, frames),
-            Some(Error::Raised { failure, hides_text }) => (failure.clone(), false, *hides_text),
+        let translated = || translate::translate(&kind, &message, call.as_deref(), span.as_ref());
+        let (failure, is_exit, hides_source) = match Error::of(&kind) {
+            Some(Error::LoadFailed(error)) => return error.loaded_from(span, frames),
+            Some(Error::Raised { failure, hides_source }) => (failure.clone(), false, *hides_source),
             Some(Error::Stopped) => (translated(), true, false),
             None => (translated(), false, false),
         };
-        Self { failure, place, frames, stopped, hides_text }
+        Self { failure, span, frames, is_exit, hides_source }
     }
 
     /// Wraps the error for the file that loads this one.
@@ -209,33 +209,33 @@ impl Trouble {
     }
 
     /// Returns the error for the file that loads the one where it happened.
-    fn loaded_from(&self, loaded_at: Option<Place>, outer: Vec<(String, Place)>) -> Self {
+    fn loaded_from(&self, loaded_at: Option<SourceSpan>, outer: Vec<(String, SourceSpan)>) -> Self {
         let failure = self.failure.clone();
-        let (stopped, hides_text) = (self.stopped, self.hides_text);
-        let Some(place) = self.place.clone() else {
-            return Self { failure, place: loaded_at, frames: outer, stopped, hides_text };
+        let (is_exit, hides_source) = (self.is_exit, self.hides_source);
+        let Some(span) = self.span.clone() else {
+            return Self { failure, span: loaded_at, frames: outer, is_exit, hides_source };
         };
         let mut frames = self.frames.clone();
         if let Some(loaded_at) = loaded_at {
             frames.push((TOP_LEVEL.to_owned(), loaded_at));
         }
         frames.extend(outer);
-        Self { failure, place: Some(place), frames, stopped, hides_text }
+        Self { failure, span: Some(span), frames, is_exit, hides_source }
     }
 }
 
 /// Returns the builtin that was called at the span, if any, and the call stack, innermost first.
 fn frames(
     error: &starlark::Error,
-    place: Option<&Place>,
-    sources: &dyn Sources,
-) -> (Option<String>, Vec<(String, Place)>) {
+    span: Option<&SourceSpan>,
+    sources: &dyn SourceLookup,
+) -> (Option<String>, Vec<(String, SourceSpan)>) {
     let mut call = None;
-    let mut frames: Vec<(String, Place)> = Vec::new();
+    let mut frames: Vec<(String, SourceSpan)> = Vec::new();
     // A function that a builtin of the front end calls has no span of its own: use that of the builtin.
-    let mut stand_in: Option<Place> = None;
+    let mut stand_in: Option<SourceSpan> = None;
     for frame in &error.call_stack().frames {
-        let called_from = frame.location.as_ref().and_then(|span| place_of(span, sources));
+        let called_from = frame.location.as_ref().and_then(|span| source_span_of(span, sources));
         if is_internal(&frame.name) {
             stand_in = called_from;
             continue;
@@ -246,9 +246,9 @@ fn frames(
     }
     frames.reverse();
     // The call of the builtin that failed is the span itself.
-    if let (Some((name, called_from)), Some(place)) = (frames.first(), place)
-        && called_from.start == place.start
-        && called_from.source.path() == place.source.path()
+    if let (Some((name, called_from)), Some(span)) = (frames.first(), span)
+        && called_from.start == span.start
+        && called_from.source.path() == span.source.path()
     {
         call = Some(name.clone());
         frames.remove(0);

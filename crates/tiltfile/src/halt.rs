@@ -8,14 +8,14 @@ use std::time::Duration;
 use lilt_model::Failure;
 
 use crate::failure;
-use crate::outside::Outside;
+use crate::messages::{LoadMessage, Message};
 use crate::progress::{Observer, Position};
-use crate::said::{Message, Said};
+use crate::system::System;
 
 /// How often cancellation and memory are checked while a load prints nothing.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The most memory that a load may take, in bytes. The interpreter counts strings and lists, but not dicts and sets.
-const MOST_MEMORY: usize = 2 << 30;
+const MAX_MEMORY: usize = 2 << 30;
 
 /// A request to end a load, with its reason. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ enum Reason {
 }
 
 impl Halt {
-    pub(crate) fn is_asked(&self) -> bool {
+    pub(crate) fn is_requested(&self) -> bool {
         self.0.get().is_some()
     }
 
@@ -40,42 +40,45 @@ impl Halt {
         })
     }
 
-    fn ask(&self, reason: Reason) {
+    fn request(&self, reason: Reason) {
         // The first reason is kept.
         let _ = self.0.set(reason);
     }
 
     /// Passes on the messages of a load until it has ended, and requests its end if it is cancelled or takes too much memory.
-    pub(crate) fn look_after(
+    pub(crate) fn supervise(
         &self,
         messages: &Receiver<Message>,
         position: Position,
-        outside: &dyn Outside,
+        system: &dyn System,
         cancelled: &(dyn Fn() -> bool + Sync),
-        print: &mut dyn FnMut(Said<'_>),
+        print: &mut dyn FnMut(LoadMessage<'_>),
     ) {
-        let begun = outside.memory();
-        let start = outside.now();
+        let memory_before = system.memory_usage();
+        let start = system.now();
         let mut observer = Observer::new(position);
         loop {
-            match messages.recv_timeout(LOOK) {
-                Ok(Message::Line(line)) => print(Said::Line(&line)),
-                Ok(Message::Warning(warning)) => print(Said::Warning(&warning)),
+            match messages.recv_timeout(POLL_INTERVAL) {
+                Ok(Message::Line(line)) => print(LoadMessage::Line(&line)),
+                Ok(Message::Warning(warning)) => print(LoadMessage::Warning(&warning)),
                 Ok(Message::File(source)) => observer.add_file(source),
                 Ok(Message::Command(command)) => observer.set_command(command),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     if cancelled() {
-                        self.ask(Reason::Cancelled);
+                        self.request(Reason::Cancelled);
                     }
-                    let taken = outside.memory().zip(begun).map(|(now, begun)| now.saturating_sub(begun));
-                    if taken.is_some_and(|taken| taken > MOST_MEMORY) {
-                        self.ask(Reason::TooMuchMemory);
+                    let taken = system
+                        .memory_usage()
+                        .zip(memory_before)
+                        .map(|(now, memory_before)| now.saturating_sub(memory_before));
+                    if taken.is_some_and(|taken| taken > MAX_MEMORY) {
+                        self.request(Reason::TooMuchMemory);
                     }
                 }
             }
-            if let Some(progress) = observer.report(outside.now().saturating_duration_since(start)) {
-                print(Said::Progress(&progress));
+            if let Some(progress) = observer.report(system.now().saturating_duration_since(start)) {
+                print(LoadMessage::Progress(&progress));
             }
         }
     }

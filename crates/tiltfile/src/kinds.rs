@@ -10,7 +10,7 @@ use lilt_model::reference::Reference;
 use serde_json::Value;
 
 #[derive(Debug)]
-pub(crate) struct Kinds(Vec<Kind>);
+pub(crate) struct ObjectKinds(Vec<Kind>);
 
 #[derive(Debug)]
 struct Kind {
@@ -23,12 +23,12 @@ struct Kind {
 
 /// Where images are: paths to references, or one path to objects that hold their parts.
 #[derive(Debug)]
-pub(crate) enum Locations {
+pub(crate) enum ImageLocations {
     Paths(Vec<String>),
     Object { path: String, fields: ImageObject },
 }
 
-impl Default for Kinds {
+impl Default for ObjectKinds {
     fn default() -> Self {
         let known = |kind, readiness| {
             let selector = ObjectSelector::partial("batch/v1", kind, "", "");
@@ -49,12 +49,12 @@ impl Kind {
     }
 }
 
-impl Kinds {
+impl ObjectKinds {
     /// Adds a definition for the objects that a selector matches. A later one for the same selector overrides an earlier one.
     pub(crate) fn define(
         &mut self,
         selector: &ObjectSelector,
-        locations: Option<Locations>,
+        locations: Option<ImageLocations>,
         readiness: Option<PodReadiness>,
     ) -> Result<(), String> {
         let locators = locations.map(|locations| locators(selector, locations));
@@ -76,7 +76,7 @@ impl Kinds {
     }
 
     /// Whether objects of this kind are workloads, with or without images.
-    pub(crate) fn know(&self, object: &Value) -> bool {
+    pub(crate) fn contains(&self, object: &Value) -> bool {
         self.0.iter().any(|kind| kind.matches(object))
     }
 
@@ -112,11 +112,11 @@ impl Kinds {
     }
 }
 
-fn locators(selector: &ObjectSelector, locations: Locations) -> Vec<ImageLocator> {
+fn locators(selector: &ObjectSelector, locations: ImageLocations) -> Vec<ImageLocator> {
     let locator = |path, object| ImageLocator { selector: selector.clone(), path, object };
     match locations {
-        Locations::Paths(paths) => paths.into_iter().map(|path| locator(path, None)).collect(),
-        Locations::Object { path, fields } => vec![locator(path, Some(fields))],
+        ImageLocations::Paths(paths) => paths.into_iter().map(|path| locator(path, None)).collect(),
+        ImageLocations::Object { path, fields } => vec![locator(path, Some(fields))],
     }
 }
 
@@ -128,20 +128,20 @@ mod tests {
 
     #[test]
     fn jobs_wait_for_success_and_cron_jobs_are_ignored() {
-        let kinds = Kinds::default();
+        let kinds = ObjectKinds::default();
         let object = |version: &str, kind: &str| json!({"apiVersion": version, "kind": kind});
         let readiness = |version, kind| kinds.readiness([object(version, kind)].iter());
         assert_eq!(readiness("batch/v1", "Job"), Some(PodReadiness::Succeeded));
         assert_eq!(readiness("batch/v1beta1", "CronJob"), Some(PodReadiness::Ignore));
         assert_eq!(readiness("batch.example.com/v1", "Job"), None);
-        assert!(kinds.know(&object("batch/v1", "Job")) && !kinds.know(&object("v1", "Pod")));
+        assert!(kinds.contains(&object("batch/v1", "Job")) && !kinds.contains(&object("v1", "Pod")));
     }
 
     #[test]
     fn last_kind_definition_wins() {
-        let mut kinds = Kinds::default();
+        let mut kinds = ObjectKinds::default();
         let selector = ObjectSelector::partial("", "Machine", "", "");
-        let paths = |path: &str| Some(Locations::Paths(vec![path.to_owned()]));
+        let paths = |path: &str| Some(ImageLocations::Paths(vec![path.to_owned()]));
         kinds.define(&selector, paths("{.spec.old}"), Some(PodReadiness::Ignore)).unwrap();
         kinds.define(&selector, paths("{.spec.image}"), None).unwrap();
         let object = json!({"apiVersion": "x/v1", "kind": "Machine", "spec": {"image": "web"}});

@@ -1,37 +1,37 @@
 //! Evaluates a Tiltfile into a [`Project`].
 //!
 //! Two steps: Starlark code only collects declarations (`builtins`), then a pure step assembles them into resources
-//! (`assemble`). Whatever the code may touch outside is behind [`Outside`]. Nothing here builds, deploys or keeps
-//! state between loads.
+//! (`assemble`). It accesses the machine only through [`System`]. Nothing here builds, deploys or keeps state
+//! between loads.
 
 mod arguments;
 mod assemble;
 mod builtins;
 mod configuration;
-mod declare;
+mod declarations;
 mod environment;
 mod evaluate;
 mod extension;
 mod failure;
-mod forward;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod halt;
 mod hashes;
 mod image_index;
 mod kinds;
-mod outside;
+mod messages;
 mod paths;
+mod port_forward;
 mod progress;
 pub mod reference;
 mod registry;
 mod request;
 mod resolve;
-mod result;
-mod said;
 mod secrets;
 mod session;
 mod source;
+mod system;
+mod tiltfile_result;
 mod timing;
 mod values;
 mod version;
@@ -46,16 +46,16 @@ use lilt_model::{Failure, Unreachable};
 
 pub use extension::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
 pub use hashes::Hashes;
-pub use outside::{Entry, Output, Outside};
+pub use messages::LoadMessage;
 pub use progress::Progress;
 pub use request::{BuiltinCall, LoadRequest, Loaded};
-pub use result::{TiltfileResult, tiltfile_result};
-pub use said::Said;
+pub use system::{CommandOutput, DirEntry, System};
+pub use tiltfile_result::{TiltfileResult, tiltfile_result};
 
-use assemble::Surroundings;
+use assemble::AssemblyInputs;
 use halt::Halt;
+use messages::Message;
 use progress::Position;
-use said::Message;
 use session::Session;
 
 /// Returns the Kubernetes objects of a YAML text; lists are replaced by their items.
@@ -70,20 +70,20 @@ pub fn kubernetes_objects(text: &str) -> Result<Vec<serde_json::Value>, Failure>
 /// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets its output and warnings, on this thread.
 pub fn load(
     request: &LoadRequest,
-    outside: &dyn Outside,
+    system: &dyn System,
     cancelled: &(dyn Fn() -> bool + Sync),
-    print: &mut dyn FnMut(Said<'_>),
+    print: &mut dyn FnMut(LoadMessage<'_>),
 ) -> Loaded {
     // Bounded, so that a Tiltfile that prints without end waits for its reader instead of filling the memory.
     let (printed, messages) = sync_channel(64);
     let halt = Halt::default();
-    let asked = halt.clone();
+    let worker_halt = halt.clone();
     let position = Position::default();
-    let noted = position.clone();
+    let worker_position = position.clone();
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("tiltfile".into()).stack_size(evaluate::STACK_SIZE);
         let evaluation = match builder.spawn_scoped(scope, move || {
-            let session = Session::new(request, outside, cancelled, asked, noted, printed);
+            let session = Session::new(request, system, cancelled, worker_halt, worker_position, printed);
             let session = session.with_loader(evaluate::load);
             evaluate_and_assemble(session)
         }) {
@@ -92,21 +92,21 @@ pub fn load(
                 let failure =
                     Failure::environment(format!("cannot start a thread for the Tiltfile: {error}"))
                         .of_kind(Unreachable::Machine);
-                return nothing(request, failure);
+                return failed_load(request, failure);
             }
         };
         if !builtins::are_ready() {
             // Building them takes longer than reading most Tiltfiles: it runs in parallel. Without a thread they are built later.
             let _ = std::thread::Builder::new().spawn_scoped(scope, builtins::make_ready);
         }
-        halt.look_after(&messages, position, outside, cancelled, print);
-        evaluation.join().unwrap_or_else(|panic| nothing(request, failure::of_panic(&*panic)))
+        halt.supervise(&messages, position, system, cancelled, print);
+        evaluation.join().unwrap_or_else(|panic| failed_load(request, failure::of_panic(&*panic)))
     })
 }
 
 fn evaluate_and_assemble(session: Session<'_>) -> Loaded {
-    let (request, outside) = (session.request, session.outside);
-    environment::begin(outside.environment(), &request.environment);
+    let (request, system) = (session.request, session.system);
+    environment::begin(system.environment(), &request.environment);
     let result = evaluate::run_main(&session);
     let (tiltignore, result) = match read_tiltignore(&session) {
         Ok(tiltignore) => (tiltignore, result),
@@ -128,21 +128,21 @@ fn evaluate_and_assemble(session: Session<'_>) -> Loaded {
     files.ignores.clone_from(&ignored_everywhere);
     let project = result.and_then(|()| {
         let deploys = !declared.objects.is_empty() || !declared.custom_deploys.is_empty();
-        let context = if deploys { outside.kube_context()? } else { None };
+        let context = if deploys { system.kube_context()? } else { None };
         let names_contexts = declared.options.iter().any(|options| !options.context.is_empty());
-        let contexts = if names_contexts { outside.kube_contexts()? } else { Vec::new() };
+        let contexts = if names_contexts { system.kube_contexts()? } else { Vec::new() };
         let arguments = request.args.clone();
-        let surroundings =
-            Surroundings { ignored_everywhere, context, contexts, arguments, workload_names: names };
-        assemble::assemble(declared, surroundings).map_err(together)
+        let inputs =
+            AssemblyInputs { ignored_everywhere, context, contexts, arguments, workload_names: names };
+        assemble::assemble(declared, inputs).map_err(combine_failures)
     });
-    let said = warnings.len();
+    let tiltfile_warnings = warnings.len();
     let project = project.map(|mut project| {
         project.warnings.splice(..0, warnings);
         project
     });
-    let project = secrets.keep_out_of(project);
-    for warning in project.iter().flat_map(|project| &project.warnings).skip(said) {
+    let project = secrets.redact_outcome(project);
+    for warning in project.iter().flat_map(|project| &project.warnings).skip(tiltfile_warnings) {
         // Fails only when the receiver is gone.
         let _ = printed.send(Message::Warning(warning.clone()));
     }
@@ -150,10 +150,10 @@ fn evaluate_and_assemble(session: Session<'_>) -> Loaded {
 }
 
 /// The result of a load that failed before it read the Tiltfile.
-fn nothing(request: &LoadRequest, failure: Failure) -> Loaded {
+fn failed_load(request: &LoadRequest, failure: Failure) -> Loaded {
     Loaded {
         project: Err(failure),
-        files: only(request),
+        files: tiltfile_only(request),
         contents: Contents::default(),
         hashes: Hashes::default(),
         calls: Vec::new(),
@@ -164,10 +164,10 @@ fn nothing(request: &LoadRequest, failure: Failure) -> Loaded {
 /// Returns the names that the user's function gives to the workloads, if there is one.
 fn workload_names(session: &Session<'_>) -> Result<Option<Vec<String>>, Failure> {
     let declared = session.declared.borrow();
-    let Some(place) = declared.workload_function.clone() else { return Ok(None) };
+    let Some(span) = declared.workload_function.clone() else { return Ok(None) };
     let workloads = assemble::workload_ids(&declared);
     drop(declared);
-    evaluate::workload_names(session, &place, workloads)
+    evaluate::workload_names(session, &span, workloads)
 }
 
 fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure> {
@@ -183,13 +183,13 @@ fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure>
     }
 }
 
-fn only(request: &LoadRequest) -> FileSet {
+fn tiltfile_only(request: &LoadRequest) -> FileSet {
     let path = request.path.clone();
     FileSet { roots: vec![path.clone()], entries: [path].into(), ignores: Vec::new() }
 }
 
 /// Combines several failures: the first, with the others in its detail.
-fn together(failures: Vec<Failure>) -> Failure {
+fn combine_failures(failures: Vec<Failure>) -> Failure {
     let mut failures = failures.into_iter();
     let first = failures.next().unwrap_or_else(|| Failure::internal("assembling failed without a reason"));
     let others: Vec<String> = failures.map(|failure| failure.to_string()).collect();

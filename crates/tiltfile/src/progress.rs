@@ -14,11 +14,11 @@ use lilt_model::Location;
 use crate::source::Source;
 
 /// When a load is first reported as slow.
-const FIRST: Duration = Duration::from_secs(1);
+const FIRST_REPORT: Duration = Duration::from_secs(1);
 /// The longest time between two reports; before that, each comes after three times the time of the one before.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_REPORT_INTERVAL: Duration = Duration::from_secs(60);
 /// How much of a command is shown.
-const SHOWN: usize = 120;
+const MAX_COMMAND_LENGTH: usize = 120;
 
 /// What a slow load is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub(crate) struct Observer {
 
 impl Observer {
     pub(crate) fn new(position: Position) -> Self {
-        Self { position, files: Vec::new(), command: None, next: FIRST }
+        Self { position, files: Vec::new(), command: None, next: FIRST_REPORT }
     }
 
     pub(crate) fn add_file(&mut self, source: Arc<Source>) {
@@ -96,7 +96,7 @@ impl Observer {
         if elapsed < self.next {
             return None;
         }
-        self.next = elapsed + (elapsed * 2).min(LONGEST_PAUSE);
+        self.next = elapsed + (elapsed * 2).min(MAX_REPORT_INTERVAL);
         let (file, offset) = self.position.get();
         let source = file.checked_sub(1).and_then(|index| self.files.get(index));
         let location = source.map(|source| {
@@ -111,7 +111,8 @@ impl Observer {
 
 /// Returns the beginning of a command, on one line.
 pub(crate) fn shorten(command: &str) -> String {
-    let first: String = command.trim().lines().next().unwrap_or_default().chars().take(SHOWN).collect();
+    let first: String =
+        command.trim().lines().next().unwrap_or_default().chars().take(MAX_COMMAND_LENGTH).collect();
     if first.len() == command.trim().len() { first } else { first + "…" }
 }
 

@@ -56,11 +56,11 @@ pub enum Default {
     /// It must be given.
     None,
     /// It may be omitted; the description has the default.
-    Unsaid,
+    Optional,
     Value(String),
 }
 
-const HEADS: [(&str, &str, &str); 13] = [
+const TOPIC_HEADINGS: [(&str, &str, &str); 13] = [
     (
         "language",
         "Language",
@@ -132,7 +132,7 @@ const VALUES: [(&str, &str, &str); 12] = [
 ];
 
 /// Functions on another page than the other functions of their file.
-const ELSEWHERE: [(&str, &str); 1] = [("trigger_mode", "settings")];
+const MOVED_FUNCTIONS: [(&str, &str); 1] = [("trigger_mode", "settings")];
 
 /// The modules of each topic that is about modules.
 const MODULES: [(&str, &[&str]); 3] = [
@@ -143,8 +143,8 @@ const MODULES: [(&str, &[&str]); 3] = [
 
 /// Returns all topics, in reading order.
 pub fn topics() -> Vec<Topic> {
-    let mut topics: Vec<Topic> = HEADS.iter().map(|head| topic(*head)).collect();
-    for (name, key) in ELSEWHERE {
+    let mut topics: Vec<Topic> = TOPIC_HEADINGS.iter().map(|head| topic(*head)).collect();
+    for (name, key) in MOVED_FUNCTIONS {
         let found = topics.iter_mut().filter(|topic| topic.key != key).flat_map(|topic| &mut topic.sections);
         let moved: Vec<Entry> = found
             .flat_map(|section| {
@@ -241,7 +241,7 @@ fn entry(name: String, function: &DocFunction) -> Entry {
         default: match parameter.default_value.as_deref() {
             None => Default::None,
             // What the interpreter writes for a parameter that need not be given.
-            Some("...") => Default::Unsaid,
+            Some("...") => Default::Optional,
             Some(value) => Default::Value(value.to_owned()),
         },
         description: match &parameter.docs {

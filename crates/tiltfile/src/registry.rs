@@ -49,9 +49,9 @@ pub(crate) fn parameters(function: &str) -> Option<Vec<String>> {
         function.rsplit_once('.').map_or((None, function), |(module, member)| (Some(module), member));
     let Registry { globals, modules } = get()?;
     let modules = modules.iter().filter(|(name, _)| module.is_none_or(|module| *name == module));
-    let places =
+    let tables =
         Some(globals).filter(|_| module.is_none()).into_iter().chain(modules.map(|(_, members)| members));
-    places.into_iter().find_map(|place| match place.documentation().members.get(member)? {
+    tables.into_iter().find_map(|table| match table.documentation().members.get(member)? {
         DocItem::Member(DocMember::Function(function)) => {
             Some(function.params.regular_params().map(|parameter| parameter.name.clone()).collect())
         }

@@ -7,21 +7,21 @@ use lilt_model::project::Project;
 use lilt_model::secret::{Redactor, Secret};
 use serde_json::Value;
 
-use crate::declare::ObjectDeclaration;
+use crate::declarations::ObjectDeclaration;
 
 /// The secrets found so far; every object is scanned once.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
-    looked_at: usize,
+    scanned: usize,
     found: Vec<Secret>,
     redactor: Redactor,
 }
 
 impl Secrets {
     /// Scans the objects that were added since the last call.
-    pub(crate) fn look_at(&mut self, objects: &[ObjectDeclaration]) {
+    pub(crate) fn scan(&mut self, objects: &[ObjectDeclaration]) {
         let mut changed = false;
-        for object in objects.get(self.looked_at..).unwrap_or_default() {
+        for object in objects.get(self.scanned..).unwrap_or_default() {
             for secret in values(&object.value) {
                 // The same value twice: the last Secret names it.
                 self.found.retain(|found| found.value != secret.value);
@@ -29,7 +29,7 @@ impl Secrets {
                 changed = true;
             }
         }
-        self.looked_at = objects.len();
+        self.scanned = objects.len();
         if changed {
             self.redactor = Redactor::new(&self.found);
         }
@@ -40,7 +40,7 @@ impl Secrets {
     }
 
     /// Redacts the result of a load.
-    pub(crate) fn keep_out_of(self, outcome: Result<Project, Failure>) -> Result<Project, Failure> {
+    pub(crate) fn redact_outcome(self, outcome: Result<Project, Failure>) -> Result<Project, Failure> {
         let redact = |text: String| self.redact(&text);
         match outcome {
             Ok(project) => {

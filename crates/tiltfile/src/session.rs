@@ -22,23 +22,23 @@ use starlark::environment::FrozenModule;
 use starlark::eval::{BeforeStmtFuncDyn, Evaluator};
 use starlark::values::OwnedFrozenValue;
 
-use crate::declare::Declarations;
+use crate::declarations::Declarations;
 use crate::environment;
-use crate::failure::{Place, Sources, place_of, raise};
+use crate::failure::{SourceLookup, SourceSpan, raise, source_span_of};
 use crate::halt::Halt;
 use crate::hashes::{Hasher, Hashes};
-use crate::outside::{Output, Outside};
+use crate::messages::Message;
 use crate::paths::clean;
 use crate::progress::{Position, shorten};
 use crate::request::{BuiltinCall, LoadRequest};
-use crate::said::Message;
 use crate::secrets::Secrets;
 use crate::source::Source;
+use crate::system::{CommandOutput, System};
 
 #[derive(ProvidesStaticType)]
 pub(crate) struct Session<'a> {
     pub(crate) request: &'a LoadRequest,
-    pub(crate) outside: &'a dyn Outside,
+    pub(crate) system: &'a dyn System,
     pub(crate) cancelled: &'a (dyn Fn() -> bool + Sync),
     /// Requested by the thread that supervises the load.
     pub(crate) halt: Halt,
@@ -46,17 +46,17 @@ pub(crate) struct Session<'a> {
     /// The statement that runs.
     position: Position,
     /// The file of the last statement, and its number.
-    noted_file: Cell<Option<(CodeMapId, u32)>>,
+    last_file: Cell<Option<(CodeMapId, u32)>>,
     /// The numbers of the files that have run statements.
     file_numbers: RefCell<HashMap<CodeMapId, u32>>,
     /// To the thread that requested the load.
-    printed: SyncSender<Message>,
+    message_sender: SyncSender<Message>,
     /// Files and directories that were read or searched for, with everything below them.
     files: RefCell<BTreeSet<PathBuf>>,
     /// Files that were read or searched for, also if their paths are directories.
     entries: RefCell<BTreeSet<PathBuf>>,
     /// The paths that were checked for being a `.git` directory.
-    repositories: RefCell<HashMap<PathBuf, bool>>,
+    git_dirs: RefCell<HashMap<PathBuf, bool>>,
     /// Fingerprints of the files that were read.
     contents: RefCell<BTreeMap<PathBuf, Option<u64>>>,
     sources: RefCell<HashMap<PathBuf, Arc<Source>>>,
@@ -114,25 +114,25 @@ pub(crate) fn session<'a, 'e>(eval: &Evaluator<'_, 'a, 'e>) -> &'a Session<'e> {
 impl<'a> Session<'a> {
     pub(crate) fn new(
         request: &'a LoadRequest,
-        outside: &'a dyn Outside,
+        system: &'a dyn System,
         cancelled: &'a (dyn Fn() -> bool + Sync),
         halt: Halt,
         position: Position,
-        printed: SyncSender<Message>,
+        message_sender: SyncSender<Message>,
     ) -> Self {
         Self {
             request,
-            outside,
+            system,
             cancelled,
             halt,
             position,
-            noted_file: Cell::default(),
+            last_file: Cell::default(),
             file_numbers: RefCell::default(),
-            printed,
+            message_sender,
             declared: RefCell::default(),
             files: RefCell::default(),
             entries: RefCell::default(),
-            repositories: RefCell::default(),
+            git_dirs: RefCell::default(),
             contents: RefCell::default(),
             sources: RefCell::default(),
             hasher: RefCell::default(),
@@ -153,17 +153,17 @@ impl<'a> Session<'a> {
 
     /// Returns the channel for the messages of the load.
     pub(crate) fn messages(&self) -> SyncSender<Message> {
-        self.printed.clone()
+        self.message_sender.clone()
     }
 
     /// Stores the current statement. Called before each one: must be quick.
     pub(crate) fn note_statement(&self, span: FileSpanRef<'_>) {
         let id = span.file.id();
-        let number = match self.noted_file.get() {
+        let number = match self.last_file.get() {
             Some((noted, number)) if noted == id => number,
             _ => {
                 let number = self.file_number(&span);
-                self.noted_file.set(Some((id, number)));
+                self.last_file.set(Some((id, number)));
                 number
             }
         };
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
         let source = self.source(Path::new(span.file.filename()));
         let number = source.map_or(0, |source| {
             // Fails only when the receiver is gone.
-            let _ = self.printed.send(Message::File(source));
+            let _ = self.message_sender.send(Message::File(source));
             u32::try_from(numbers.values().filter(|number| **number > 0).count() + 1).unwrap_or(0)
         });
         numbers.insert(span.file.id(), number);
@@ -188,18 +188,18 @@ impl<'a> Session<'a> {
 
     pub(crate) fn print(&self, line: &str) {
         // Fails only when the receiver is gone, and then nobody needs it.
-        let _ = self.printed.send(Message::Line(self.without_secrets(line)));
+        let _ = self.message_sender.send(Message::Line(self.redacted(line)));
     }
 
     /// Redacts the secrets of the objects that were declared so far.
-    fn without_secrets(&self, text: &str) -> String {
+    fn redacted(&self, text: &str) -> String {
         let mut secrets = self.secrets.borrow_mut();
         // Borrowed by a builtin that prints while it declares something: what it declares is not printed.
         if let Ok(declared) = self.declared.try_borrow() {
             if declared.show_secrets {
                 return text.to_owned();
             }
-            secrets.look_at(&declared.objects);
+            secrets.scan(&declared.objects);
         }
         secrets.redact(text)
     }
@@ -211,13 +211,13 @@ impl<'a> Session<'a> {
         if declared.show_secrets {
             return Secrets::default();
         }
-        secrets.look_at(&declared.objects);
+        secrets.scan(&declared.objects);
         secrets
     }
 
     /// Prints a warning at once, and adds it to the result of the load.
     pub(crate) fn warn(&self, message: String) {
-        let _ = self.printed.send(Message::Warning(self.without_secrets(&message)));
+        let _ = self.message_sender.send(Message::Warning(self.redacted(&message)));
         self.warnings.borrow_mut().push(message);
     }
 
@@ -240,18 +240,18 @@ impl<'a> Session<'a> {
         command: &Command,
         stdin: Option<&[u8]>,
         each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output> {
-        let needed = self.declared.borrow().speak_of_kubernetes();
-        let kubeconfig = self.outside.kubeconfig_of_commands(needed).unwrap_or_else(|failure| {
+    ) -> io::Result<CommandOutput> {
+        let needed = self.declared.borrow().uses_kubernetes();
+        let kubeconfig = self.system.command_kubeconfig(needed).unwrap_or_else(|failure| {
             self.warn_once(format!("commands find their own kubeconfig: {failure}"));
             None
         });
-        let environment = environment::of_children(self.request, kubeconfig);
-        let shown = self.without_secrets(&shorten(shown));
+        let environment = environment::for_commands(self.request, kubeconfig);
+        let shown = self.redacted(&shorten(shown));
         // These fail only when the receiver is gone.
-        let _ = self.printed.send(Message::Command(Some(shown)));
-        let output = self.outside.run(command, &environment, stdin, self.cancelled, each_line);
-        let _ = self.printed.send(Message::Command(None));
+        let _ = self.message_sender.send(Message::Command(Some(shown)));
+        let output = self.system.run(command, &environment, stdin, self.cancelled, each_line);
+        let _ = self.message_sender.send(Message::Command(None));
         output
     }
 
@@ -268,8 +268,8 @@ impl<'a> Session<'a> {
     }
 
     /// Whether the evaluation must stop.
-    pub(crate) fn must_end(&self) -> bool {
-        self.halt.is_asked() || self.is_cancelled()
+    pub(crate) fn must_stop(&self) -> bool {
+        self.halt.is_requested() || self.is_cancelled()
     }
 
     /// Returns the file that runs now; a function runs in the file that called it, as in Tilt.
@@ -287,12 +287,12 @@ impl<'a> Session<'a> {
     }
 
     /// Whether a path is a `.git` directory. Cached: every resource asks for the same few.
-    pub(crate) fn is_repository(&self, path: &Path) -> bool {
-        if let Some(known) = self.repositories.borrow().get(path) {
+    pub(crate) fn is_git_dir(&self, path: &Path) -> bool {
+        if let Some(known) = self.git_dirs.borrow().get(path) {
             return *known;
         }
-        let is = self.outside.is_dir(path);
-        self.repositories.borrow_mut().insert(path.to_owned(), is);
+        let is = self.system.is_dir(path);
+        self.git_dirs.borrow_mut().insert(path.to_owned(), is);
         is
     }
 
@@ -308,7 +308,7 @@ impl<'a> Session<'a> {
 
     /// Reads and watches a file, also if it is missing: creating it reloads then.
     pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let content = self.outside.read_file(path);
+        let content = self.system.read_file(path);
         let known = content.as_deref().ok().map(fingerprint);
         self.contents.borrow_mut().insert(path.to_owned(), known);
         self.watch_entry(path);
@@ -346,12 +346,12 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the source span of the call of the builtin that runs now.
-    pub(crate) fn place(&self, eval: &Evaluator<'_, '_, '_>) -> starlark::Result<Place> {
+    pub(crate) fn span(&self, eval: &Evaluator<'_, '_, '_>) -> starlark::Result<SourceSpan> {
         // A timed builtin is called by its wrapper, which has no span of its own.
         let outer = || eval.call_stack().into_frames().into_iter().rev().find_map(|frame| frame.location);
         eval.call_stack_top_location()
             .or_else(outer)
-            .and_then(|span| place_of(&span, self))
+            .and_then(|span| source_span_of(&span, self))
             .ok_or_else(|| raise(Failure::internal("a builtin was called from nowhere")))
     }
 
@@ -361,7 +361,7 @@ impl<'a> Session<'a> {
         let (mut roots, mut entries) = (self.files.into_inner(), self.entries.into_inner());
         entries.retain(|entry| !roots.contains(entry));
         // As in Tilt, a directory that was read as a file is not among the files of the Tiltfile.
-        roots.extend(entries.iter().filter(|entry| !self.outside.is_dir(entry)).cloned());
+        roots.extend(entries.iter().filter(|entry| !self.system.is_dir(entry)).cloned());
         let files = FileSet { roots: roots.into_iter().collect(), entries, ignores: Vec::new() };
         (self.declared.into_inner(), files, contents)
     }
@@ -383,7 +383,7 @@ impl<'e> BeforeStmtFuncDyn<'e> for StatementHook {
     }
 }
 
-impl Sources for Session<'_> {
+impl SourceLookup for Session<'_> {
     fn source(&self, path: &Path) -> Option<Arc<Source>> {
         self.sources.borrow().get(path).cloned()
     }

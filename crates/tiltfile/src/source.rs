@@ -21,7 +21,7 @@ pub(crate) use literal::Problem;
 pub(crate) use overrides::is_internal;
 
 /// The endless iterable that `while` is rewritten to loop over.
-pub(crate) const FOREVER: &str = "__forever__";
+pub(crate) const ENDLESS: &str = "__forever__";
 /// What `%` calls.
 pub(crate) const PERCENT: &str = "__percent__";
 /// What `*` calls.

@@ -17,7 +17,7 @@ use crate::request::BuiltinCall;
 use crate::session::session;
 
 /// Functions of the language itself, which are not timed: they are frequent and fast.
-const LANGUAGE: [&str; 31] = [
+const UNTIMED: [&str; 31] = [
     "abs",
     "all",
     "any",
@@ -53,30 +53,29 @@ const LANGUAGE: [&str; 31] = [
 
 /// A builtin whose calls are timed.
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
-pub(crate) struct Timed {
+pub(crate) struct TimedBuiltin {
     name: String,
     function: FrozenValue,
 }
-starlark_simple_value!(Timed);
+starlark_simple_value!(TimedBuiltin);
 
-impl Timed {
+impl TimedBuiltin {
     /// Wraps a builtin; none for values that are no functions, and for functions that are not timed.
-    pub(crate) fn new(name: String, function: FrozenValue) -> Option<Timed> {
+    pub(crate) fn new(name: String, function: FrozenValue) -> Option<TimedBuiltin> {
         let is_function = function.to_value().get_type() == "function";
-        let worth_it =
-            is_function && !LANGUAGE.contains(&name.as_str()) && !crate::source::is_internal(&name);
-        worth_it.then_some(Timed { name, function })
+        let worth_it = is_function && !UNTIMED.contains(&name.as_str()) && !crate::source::is_internal(&name);
+        worth_it.then_some(TimedBuiltin { name, function })
     }
 }
 
-impl fmt::Display for Timed {
+impl fmt::Display for TimedBuiltin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.function.fmt(f)
     }
 }
 
 #[starlark_value(type = "function")]
-impl<'v> StarlarkValue<'v> for Timed {
+impl<'v> StarlarkValue<'v> for TimedBuiltin {
     fn name_for_call_stack(&self, _me: Value<'v>) -> String {
         self.name.clone()
     }
@@ -88,10 +87,10 @@ impl<'v> StarlarkValue<'v> for Timed {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let shown: Vec<String> = arguments.positions(eval.heap())?.map(|value| value.to_repr()).collect();
-        let outside = session(eval).outside;
-        let begun = outside.now();
+        let system = session(eval).system;
+        let begun = system.now();
         let result = ValueLike::invoke(self.function.to_value(), arguments, eval);
-        let took = outside.now().saturating_duration_since(begun);
+        let took = system.now().saturating_duration_since(begun);
         let arguments = format!("({})", shown.join(", "));
         session(eval).note_call(BuiltinCall { name: self.name.clone(), arguments, took });
         result

@@ -6,15 +6,15 @@
 // Only for what the derives of starlark generate.
 #![allow(unsafe_code)]
 
+pub(crate) mod byte_string;
 pub(crate) mod elements;
+mod endless;
 pub(crate) mod environ;
 pub(crate) mod equality;
-mod forever;
 mod git_repo;
 mod kubernetes;
 pub(crate) mod limits;
 pub(crate) mod mapping;
-pub(crate) mod piece;
 mod probe;
 mod range;
 pub(crate) mod structure;
@@ -36,10 +36,10 @@ use starlark::values::{
     FrozenValue, Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
 };
 
-use crate::failure::Place;
+use crate::failure::SourceSpan;
 
+pub(crate) use endless::Endless;
 pub(crate) use environ::Environ;
-pub(crate) use forever::Forever;
 pub(crate) use git_repo::GitRepo;
 pub(crate) use kubernetes::{CustomBuildValue, ObjectId};
 pub(crate) use probe::{ActionValue, ProbeValue};
@@ -93,7 +93,7 @@ pub(crate) struct LiveUpdateStep {
     #[allocative(skip)]
     pub(crate) step: Step,
     #[allocative(skip)]
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
 }
 starlark_simple_value!(LiveUpdateStep);
 

@@ -13,17 +13,17 @@ use crate::session::{Session, session};
 const NAME: &str = "_workload_to_resource_function()";
 
 /// Registers the function, in place of an earlier one.
-pub(crate) fn note<'v>(function: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<()> {
+pub(crate) fn set<'v>(function: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<()> {
     let session = session(eval);
-    let place = session.place(eval)?;
+    let span = session.span(eval)?;
     eval.module().set(NAME, function);
-    session.declared.borrow_mut().workload_function = Some(place);
+    session.declared.borrow_mut().workload_function = Some(span);
     session.workload_function.borrow_mut().noted_in = Some(session.current_file());
     Ok(())
 }
 
 /// Takes the function from a file that has run, if that file registered it last.
-pub(crate) fn keep(session: &Session<'_>, module: &FrozenModule) {
+pub(crate) fn take_from(session: &Session<'_>, module: &FrozenModule) {
     let mut kept = session.workload_function.borrow_mut();
     if kept.noted_in.as_ref() == Some(&session.current_file())
         && let Ok((function, _)) = module.get_any_visibility(NAME)

@@ -10,13 +10,13 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// A folder with programs of its own in front of the machine's.
-struct Place(TempDir);
+struct ScriptFolder(TempDir);
 
-impl Place {
+impl ScriptFolder {
     fn new() -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        fs::create_dir(place.path("programs")).unwrap();
-        place
+        let folder = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(folder.path("programs")).unwrap();
+        folder
     }
 
     fn path(&self, below: &str) -> PathBuf {
@@ -84,14 +84,14 @@ const SYNC: [&str; 8] = [
 
 #[test]
 fn syncback_uses_the_rsync_of_the_container() {
-    let place = Place::new();
-    place.program("kubectl", KUBECTL);
-    place.program(
+    let folder = ScriptFolder::new();
+    folder.program("kubectl", KUBECTL);
+    folder.program(
         "rsync",
         r#"case "$*" in --version) echo 'rsync  version 3.2.7  protocol version 31' ;; *) printf '<%s>' "$@" > "$PLACE/rsync" ;; esac"#,
     );
-    success(&place.run("syncback/syncback.sh", &SYNC));
-    let words = place.read("rsync");
+    success(&folder.run("syncback/syncback.sh", &SYNC));
+    let words = folder.read("rsync");
     let begin = "<--rsync-path=rsync><--blocking-io><--rsh=sh '";
     assert!(words.starts_with(begin), "{words}");
     assert!(
@@ -103,34 +103,34 @@ fn syncback_uses_the_rsync_of_the_container() {
 
 #[test]
 fn syncback_uses_an_archive_without_rsync_in_the_container() {
-    let place = Place::new();
-    place.program("kubectl", &KUBECTL.replace("\"$@\"", r#"case "$1" in *rsync*) exit 127 ;; esac; "$@""#));
+    let folder = ScriptFolder::new();
+    folder.program("kubectl", &KUBECTL.replace("\"$@\"", r#"case "$1" in *rsync*) exit 127 ;; esac; "$@""#));
     // The last two words are the folders.
-    place.program(
+    folder.program(
         "rsync",
         r#"case "$*" in --version) echo 'rsync  version v3.2.7  protocol version 31'; exit ;; esac
 printf '<%s>' "$@" > "$PLACE/rsync"
 while [ $# -gt 2 ]; do shift; done
 cp -r "$1." "$2""#,
     );
-    fs::create_dir_all(place.path("source/deep")).unwrap();
-    fs::create_dir(place.path("target")).unwrap();
-    fs::write(place.path("source/deep/file"), "content").unwrap();
-    success(&place.run("syncback/syncback.sh", &SYNC));
-    assert_eq!(place.read("target/deep/file"), "content");
-    assert!(place.read("rsync").starts_with("<-aOv><--delete><--exclude=a b***><-x></"));
-    assert!(place.read("calls").contains("exec -i deploy/web -c app -- tar -C source/ -cf - ."));
+    fs::create_dir_all(folder.path("source/deep")).unwrap();
+    fs::create_dir(folder.path("target")).unwrap();
+    fs::write(folder.path("source/deep/file"), "content").unwrap();
+    success(&folder.run("syncback/syncback.sh", &SYNC));
+    assert_eq!(folder.read("target/deep/file"), "content");
+    assert!(folder.read("rsync").starts_with("<-aOv><--delete><--exclude=a b***><-x></"));
+    assert!(folder.read("calls").contains("exec -i deploy/web -c app -- tar -C source/ -cf - ."));
     let left: Vec<_> =
-        fs::read_dir(place.0.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        fs::read_dir(folder.0.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 5, "a temporary folder was left: {left:?}");
 }
 
 #[test]
 fn syncback_reports_missing_or_old_rsync() {
-    let place = Place::new();
+    let folder = ScriptFolder::new();
     for body in ["exit 127", "echo 'rsync  version 2.6.9  protocol version 29'"] {
-        place.program("rsync", body);
-        let output = place.run("syncback/syncback.sh", &SYNC);
+        folder.program("rsync", body);
+        let output = folder.run("syncback/syncback.sh", &SYNC);
         assert!(!output.status.success());
         assert!(String::from_utf8_lossy(&output.stderr).contains("rsync 3.0.0 or newer"));
     }
@@ -138,12 +138,12 @@ fn syncback_reports_missing_or_old_rsync() {
 
 #[test]
 fn rsync_remote_shell_drops_the_host() {
-    let place = Place::new();
-    place.program("kubectl", "printf '<%s>' \"$@\"");
+    let folder = ScriptFolder::new();
+    folder.program("kubectl", "printf '<%s>' \"$@\"");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("extensions/syncback/remote_shell.sh");
     let mut command = Command::new("sh");
     command.arg(script).args(["container", "rsync", "--server"]);
-    command.env("PATH", format!("{}:/usr/bin:/bin", place.path("programs").display()));
+    command.env("PATH", format!("{}:/usr/bin:/bin", folder.path("programs").display()));
     let output = command.env("SYNCBACK_OBJECT", "deploy/web -n dev").output().unwrap();
     assert_eq!(success(&output), "<exec><-i><deploy/web><-n><dev><--><rsync><--server>");
 }
@@ -169,11 +169,11 @@ const RUNNING: &str = r".metadata.name build
 
 #[test]
 fn running_command_gets_a_cancel_button() {
-    let place = Place::new();
-    place.program("tilt", TILT);
-    fs::write(place.path("fields"), RUNNING).unwrap();
-    success(&place.run("cancel/button.sh", &["build"]));
-    let applied = place.read("applied");
+    let folder = ScriptFolder::new();
+    folder.program("tilt", TILT);
+    fs::write(folder.path("fields"), RUNNING).unwrap();
+    success(&folder.run("cancel/button.sh", &["build"]));
+    let applied = folder.read("applied");
     for part in [
         "name: \"build:cancel\"",
         "disabled: false",
@@ -182,56 +182,56 @@ fn running_command_gets_a_cancel_button() {
     ] {
         assert!(applied.contains(part), "{part} in {applied}");
     }
-    fs::write(place.path("fields"), RUNNING.replace(".status.running.pid 17\n", "")).unwrap();
-    success(&place.run("cancel/button.sh", &["build"]));
-    assert!(place.read("applied").contains("disabled: true"));
+    fs::write(folder.path("fields"), RUNNING.replace(".status.running.pid 17\n", "")).unwrap();
+    success(&folder.run("cancel/button.sh", &["build"]));
+    assert!(folder.read("applied").contains("disabled: true"));
 }
 
 #[test]
 fn only_existing_commands_of_resources_have_a_cancel_button() {
-    let place = Place::new();
-    place.program("tilt", TILT);
+    let folder = ScriptFolder::new();
+    folder.program("tilt", TILT);
     for fields in [RUNNING.replace("Tiltfile", "UIButton"), RUNNING.replace("resource web", "other web")] {
-        fs::write(place.path("fields"), fields).unwrap();
-        success(&place.run("cancel/button.sh", &["build"]));
-        assert_eq!(place.read("applied"), "");
+        fs::write(folder.path("fields"), fields).unwrap();
+        success(&folder.run("cancel/button.sh", &["build"]));
+        assert_eq!(folder.read("applied"), "");
     }
-    fs::write(place.path("fields"), "").unwrap();
-    success(&place.run("cancel/button.sh", &["build"]));
-    let calls = place.read("calls");
+    fs::write(folder.path("fields"), "").unwrap();
+    success(&folder.run("cancel/button.sh", &["build"]));
+    let calls = folder.read("calls");
     assert!(calls.contains("delete cmd --ignore-not-found -- build:cancel"), "{calls}");
     assert!(calls.contains("delete uibutton --ignore-not-found -- build:cancel"), "{calls}");
 }
 
 #[test]
 fn cancel_button_ends_the_process() {
-    let place = Place::new();
-    place.program("tilt", TILT);
+    let folder = ScriptFolder::new();
+    folder.program("tilt", TILT);
     let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-    fs::write(place.path("fields"), format!(".status.running.pid {}\n", child.id())).unwrap();
-    success(&place.run("cancel/end.sh", &["build"]));
+    fs::write(folder.path("fields"), format!(".status.running.pid {}\n", child.id())).unwrap();
+    success(&folder.run("cancel/end.sh", &["build"]));
     assert!(!child.wait().unwrap().success());
-    fs::write(place.path("fields"), "").unwrap();
-    assert!(!place.run("cancel/end.sh", &["build"]).status.success());
+    fs::write(folder.path("fields"), "").unwrap();
+    assert!(!folder.run("cancel/end.sh", &["build"]).status.success());
 }
 
 #[test]
 fn every_watched_command_is_checked() {
-    let place = Place::new();
+    let folder = ScriptFolder::new();
     let watch = "case \"$*\" in *--watch*) echo cmd.tilt.dev/build; echo cmd.tilt.dev/test; exit ;; esac\n";
-    place.program("tilt", &format!("{watch}{TILT}"));
-    fs::write(place.path("fields"), "").unwrap();
-    success(&place.run("cancel/watch.sh", &[]));
-    let calls = place.read("calls");
+    folder.program("tilt", &format!("{watch}{TILT}"));
+    fs::write(folder.path("fields"), "").unwrap();
+    success(&folder.run("cancel/watch.sh", &[]));
+    let calls = folder.read("calls");
     assert!(calls.contains("-- build:cancel") && calls.contains("-- test:cancel"), "{calls}");
 }
 
 #[test]
 fn forwards_are_listed_by_resource() {
-    let place = Place::new();
-    place.program("tilt", "echo 'web 80=localhost:8080 81=localhost:8081 '; echo 'db 5432=localhost:5432 '");
+    let folder = ScriptFolder::new();
+    folder.program("tilt", "echo 'web 80=localhost:8080 81=localhost:8081 '; echo 'db 5432=localhost:5432 '");
     assert_eq!(
-        success(&place.run("list_port_forwards/list.sh", &[])),
+        success(&folder.run("list_port_forwards/list.sh", &[])),
         "Port forwards:\n  web: port 80 is at localhost:8080\n  web: port 81 is at localhost:8081\n  \
          db: port 5432 is at localhost:5432\n"
     );
@@ -239,24 +239,24 @@ fn forwards_are_listed_by_resource() {
 
 #[test]
 fn kubefwd_namespaces_follow_the_deployed_resources() {
-    let place = Place::new();
-    place.program("tilt", "case \"$*\" in *--watch*) echo kd/a ;; *) printf 'web dev web' ;; esac");
-    fs::write(place.path("wish"), "").unwrap();
-    success(&place.run("kubefwd/namespaces.sh", &["wish"]));
-    assert_eq!(place.read("wish"), "dev\nweb\n");
+    let folder = ScriptFolder::new();
+    folder.program("tilt", "case \"$*\" in *--watch*) echo kd/a ;; *) printf 'web dev web' ;; esac");
+    fs::write(folder.path("wish"), "").unwrap();
+    success(&folder.run("kubefwd/namespaces.sh", &["wish"]));
+    assert_eq!(folder.read("wish"), "dev\nweb\n");
 }
 
 #[test]
 fn kubefwd_restarts_when_the_namespaces_change() {
-    let place = Place::new();
+    let folder = ScriptFolder::new();
     // Ends the whole by removing the wish when it was started for both.
-    place.program(
+    folder.program(
         "kubefwd",
         r#"echo "$*" >> calls
 case "$*" in *two*) rm wish ;; *) echo two >> wish; exec sleep 1000 ;; esac"#,
     );
-    fs::write(place.path("wish"), "one\n").unwrap();
-    let kubefwd = place.path("programs/kubefwd").display().to_string();
-    success(&place.run("kubefwd/forward.sh", &[&kubefwd, "config", "wish"]));
-    assert_eq!(place.read("calls"), "svc -n one\nsvc -n one -n two\n");
+    fs::write(folder.path("wish"), "one\n").unwrap();
+    let kubefwd = folder.path("programs/kubefwd").display().to_string();
+    success(&folder.run("kubefwd/forward.sh", &[&kubefwd, "config", "wish"]));
+    assert_eq!(folder.read("calls"), "svc -n one\nsvc -n one -n two\n");
 }

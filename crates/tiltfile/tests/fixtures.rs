@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use lilt_model::cluster::KubeContext;
-use lilt_tiltfile::{LoadRequest, Said, load};
+use lilt_tiltfile::{LoadMessage, LoadRequest, load};
 use support::{TestSystem, yaml};
 
 fn fixtures() -> PathBuf {
@@ -42,9 +42,9 @@ fn outcome(case: &str) -> String {
     };
     let mut text = String::new();
     // Warnings are in the result, too.
-    let loaded = load(&request, &system, &|| false, &mut |said| match said {
-        Said::Line(line) => writeln!(text, "{line}").unwrap(),
-        Said::Warning(_) | Said::Progress(_) => {}
+    let loaded = load(&request, &system, &|| false, &mut |message| match message {
+        LoadMessage::Line(line) => writeln!(text, "{line}").unwrap(),
+        LoadMessage::Warning(_) | LoadMessage::Progress(_) => {}
     });
     match &loaded.project {
         Ok(project) => {

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lilt_model::resource::Body;
-use lilt_tiltfile::{LoadRequest, Loaded, Said, load};
+use lilt_tiltfile::{LoadMessage, LoadRequest, Loaded, load};
 use support::TestSystem;
 
 fn load_text(
     directory: &Path,
     text: &str,
     cancelled: &(dyn Fn() -> bool + Sync),
-    print: &mut dyn FnMut(Said<'_>),
+    print: &mut dyn FnMut(LoadMessage<'_>),
 ) -> Loaded {
     let path = directory.join("Tiltfile");
     fs::write(&path, text).unwrap();
@@ -58,8 +58,8 @@ fn running_command_is_cancelled_with_its_children() {
     let stop = AtomicBool::new(false);
     let text = "local('sleep 1000 & echo $!; wait', echo_off=True)\n";
     let mut child = String::new();
-    let failure = load_text(directory.path(), text, &|| stop.load(Ordering::Relaxed), &mut |said| {
-        child = said.to_string().trim_start_matches(" → ").to_owned();
+    let failure = load_text(directory.path(), text, &|| stop.load(Ordering::Relaxed), &mut |message| {
+        child = message.to_string().trim_start_matches(" → ").to_owned();
         stop.store(true, Ordering::Relaxed);
     });
     assert!(failure.project.unwrap_err().message.contains("cancelled"));
@@ -84,8 +84,8 @@ fn output_is_passed_on_while_the_load_runs() {
         directory.path(),
         "print('ready')\nwhile True: pass\n",
         &|| seen.load(Ordering::Relaxed),
-        &mut |said| {
-            assert_eq!(said, Said::Line("ready"));
+        &mut |message| {
+            assert_eq!(message, LoadMessage::Line("ready"));
             seen.store(true, Ordering::Relaxed);
         },
     );
@@ -96,11 +96,11 @@ fn output_is_passed_on_while_the_load_runs() {
 fn warnings_are_printed_in_order_with_the_lines() {
     let directory = tempfile::tempdir().unwrap();
     let text = "print('a')\nwarn('b')\nprint('c')\nwarn('d\\ne')\ndocker_build('unused', '.', dockerfile_contents='FROM x')\n";
-    let mut said = Vec::new();
-    let loaded = load_text(directory.path(), text, &|| false, &mut |what| said.push(what.to_string()));
-    let unused = said.pop().unwrap();
+    let mut message = Vec::new();
+    let loaded = load_text(directory.path(), text, &|| false, &mut |what| message.push(what.to_string()));
+    let unused = message.pop().unwrap();
     assert!(unused.starts_with("WARNING: ") && unused.contains("unused"), "{unused}");
-    assert_eq!(said, ["a", "WARNING: b", "c", "WARNING: d\ne"]);
+    assert_eq!(message, ["a", "WARNING: b", "c", "WARNING: d\ne"]);
     let warnings = loaded.project.unwrap().warnings;
     assert_eq!(warnings.len(), 3, "{warnings:?}");
     assert_eq!(warnings[..2], ["b", "d\ne"]);
@@ -183,13 +183,13 @@ fn unreadable_chart_warns_about_unwatched_local_dependencies() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("chart")).unwrap();
     fs::write(directory.path().join("chart/Chart.yaml"), "a: 1\n\t- b\n").unwrap();
-    let mut said = Vec::new();
+    let mut message = Vec::new();
     // helm refuses it, too, if there is any.
     let text = "helm('chart')\n";
-    let loaded = load_text(directory.path(), text, &|| false, &mut |what| said.push(what.to_string()));
+    let loaded = load_text(directory.path(), text, &|| false, &mut |what| message.push(what.to_string()));
     assert!(loaded.project.is_err());
     let warning = "lilt does not watch the local charts that it lists";
-    assert!(said.iter().any(|line| line.contains(warning)), "{said:?}");
+    assert!(message.iter().any(|line| line.contains(warning)), "{message:?}");
 }
 
 #[test]
@@ -198,9 +198,9 @@ fn utf16_file_is_read_as_text() {
     let wide: Vec<u8> = "\u{feff}wide".encode_utf16().flat_map(u16::to_le_bytes).collect();
     fs::write(directory.path().join("wide.txt"), wide).unwrap();
     let text = "print(str(read_file('wide.txt')))\n";
-    let mut said = Vec::new();
-    load_text(directory.path(), text, &|| false, &mut |what| said.push(what.to_string())).project.unwrap();
-    assert_eq!(said, ["wide"]);
+    let mut message = Vec::new();
+    load_text(directory.path(), text, &|| false, &mut |what| message.push(what.to_string())).project.unwrap();
+    assert_eq!(message, ["wide"]);
 }
 
 /// As Go's `json.Number` in Tilt: `1e3` is neither an integer nor a float with a point.
@@ -214,11 +214,11 @@ fn json_number_with_exponent_but_no_point_is_an_error() {
 #[test]
 fn warnings_of_a_failing_load_are_printed_in_order() {
     let directory = tempfile::tempdir().unwrap();
-    let mut said = Vec::new();
+    let mut message = Vec::new();
     let text = "warn('b')\nprint('c')\nfail('d')\n";
-    let loaded = load_text(directory.path(), text, &|| false, &mut |what| said.push(what.to_string()));
+    let loaded = load_text(directory.path(), text, &|| false, &mut |what| message.push(what.to_string()));
     assert!(loaded.project.is_err());
-    assert_eq!(said, ["WARNING: b", "c"]);
+    assert_eq!(message, ["WARNING: b", "c"]);
 }
 
 #[test]
@@ -300,11 +300,11 @@ fn directory_in_place_of_a_file_is_watched_without_its_content() {
 fn no_kubeconfig_is_read_without_objects() {
     let directory = tempfile::tempdir().unwrap();
     // The context would be refused if it were checked.
-    let outside = TestSystem::with_context("production", "production");
+    let system = TestSystem::with_context("production", "production");
     let path = directory.path().join("Tiltfile");
     fs::write(&path, "local_resource('a', 'true')\n").unwrap();
     let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
-    load(&request, &outside, &|| false, &mut |_| {}).project.unwrap();
+    load(&request, &system, &|| false, &mut |_| {}).project.unwrap();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use lilt_tiltfile::{LoadRequest, Progress, Said, load};
+use lilt_tiltfile::{LoadMessage, LoadRequest, Progress, load};
 use support::TestSystem;
 
 /// Loads until the awaited report comes, and returns it. Gives up after very many checks.
@@ -22,8 +22,8 @@ fn report_of(directory: &Path, text: &str, is_awaited: impl Fn(&Progress) -> boo
     let system =
         TestSystem { test_clock: Some((Instant::now(), AtomicU64::new(0))), ..TestSystem::default() };
     let mut reports: Vec<Progress> = Vec::new();
-    let loaded = load(&request, &system, &cancelled, &mut |said| {
-        if let Said::Progress(progress) = said {
+    let loaded = load(&request, &system, &cancelled, &mut |message| {
+        if let LoadMessage::Progress(progress) = message {
             if is_awaited(progress) {
                 found.store(true, Ordering::Relaxed);
             }

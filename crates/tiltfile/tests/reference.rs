@@ -176,7 +176,7 @@ fn signature(name: &str, parameters: &[Parameter]) -> String {
         .map(|parameter| match &parameter.default {
             Default::None => parameter.name.clone(),
             _ if parameter.name.starts_with('*') => parameter.name.clone(),
-            Default::Unsaid => format!("{}=...", parameter.name),
+            Default::Optional => format!("{}=...", parameter.name),
             Default::Value(value) => format!("{}={value}", parameter.name),
         })
         .collect();

@@ -10,7 +10,7 @@ use lilt_host::process::Guardian;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::terminal;
 use lilt_model::{Failure, duration};
-use lilt_tiltfile::{BuiltinCall, LoadRequest, Loaded, Said};
+use lilt_tiltfile::{BuiltinCall, LoadMessage, LoadRequest, Loaded};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{Project, TiltfileResult};
@@ -29,10 +29,10 @@ pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow
     let started = clock::now();
     // Gone at the end: what commands need while the Tiltfile runs.
     let folder = SessionDir::create()?;
-    let (request, outside) = prepare(command.project, command.builtin_timings, &folder)?;
+    let (request, system) = prepare(command.project, command.builtin_timings, &folder)?;
     let interrupted = cancel.clone();
     let shown = verbosity.verbose || verbosity.debug;
-    let load = move || evaluate(&request, &outside, &interrupted, shown);
+    let load = move || evaluate(&request, &system, &interrupted, shown);
     let evaluation = tokio::task::spawn_blocking(load);
     // One that is stuck must not keep the shell's prompt away.
     let stuck = async {
@@ -84,8 +84,8 @@ fn prepare(
         with_timings,
         ..LoadRequest::default()
     };
-    let outside = HostSystem::new(Guardian::of_this_program()?, kubeconfig);
-    Ok((request, outside))
+    let system = HostSystem::new(Guardian::of_this_program()?, kubeconfig);
+    Ok((request, system))
 }
 
 fn print_timings(calls: &[BuiltinCall], threshold: Duration, took: Duration) -> anyhow::Result<()> {
@@ -110,24 +110,24 @@ fn on_one_line(arguments: &str) -> String {
 /// Also the lines that were not shown.
 fn evaluate(
     request: &LoadRequest,
-    outside: &HostSystem,
+    system: &HostSystem,
     cancel: &CancellationToken,
     verbose: bool,
 ) -> (Loaded, Vec<String>) {
     let started = clock::now();
     let mut unseen = Vec::new();
-    let mut print = |said: Said<'_>| {
+    let mut print = |message: LoadMessage<'_>| {
         // One that waits wants to know for what.
-        if verbose || matches!(said, Said::Progress(_)) {
-            terminal::aside(&said.to_string());
+        if verbose || matches!(message, LoadMessage::Progress(_)) {
+            terminal::aside(&message.to_string());
         } else {
-            unseen.push(said.to_string());
+            unseen.push(message.to_string());
         }
     };
-    let loaded = lilt_tiltfile::load(request, outside, &|| cancel.is_cancelled(), &mut print);
+    let loaded = lilt_tiltfile::load(request, system, &|| cancel.is_cancelled(), &mut print);
     if loaded.project.is_ok() {
         let took = duration::display(clock::now().since(started));
-        print(Said::Line(&format!("Successfully loaded Tiltfile ({took})")));
+        print(LoadMessage::Line(&format!("Successfully loaded Tiltfile ({took})")));
     }
     (loaded, unseen)
 }

@@ -8,7 +8,7 @@ use lilt_engine::{Event, ProvidedRepository, RepositorySource};
 use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, ResourceName, SpanId};
 use lilt_store::Span;
-use lilt_tiltfile::{ExtensionSource, LoadRequest, Said};
+use lilt_tiltfile::{ExtensionSource, LoadMessage, LoadRequest};
 
 use super::load::RaiseOnDrop;
 use crate::context::Context;
@@ -22,8 +22,8 @@ pub(crate) async fn fetch(context: Context, name: String, run: u64, source: Repo
     let mut delay = FIRST_DELAY;
     loop {
         let source = as_spoken(&source);
-        let fetched = work(&context, span(&context, &name), move |request, outside, cancelled, print| {
-            lilt_tiltfile::provide_repository(&source, request, outside, cancelled, print)
+        let fetched = work(&context, span(&context, &name), move |request, system, cancelled, print| {
+            lilt_tiltfile::provide_repository(&source, request, system, cancelled, print)
         });
         let Some(fetched) = fetched.await else { return };
         let outcome = fetched.map(|provided| ProvidedRepository {
@@ -57,8 +57,8 @@ fn before(age: Duration) -> lilt_model::Timestamp {
 pub(crate) async fn find(context: Context, name: String, run: u64, source: RepositorySource, path: String) {
     let source = as_spoken(&source);
     let extension = name.clone();
-    let found = work(&context, span(&context, &name), move |request, outside, cancelled, print| {
-        lilt_tiltfile::find_extension(&source, &path, &extension, request, outside, cancelled, print)
+    let found = work(&context, span(&context, &name), move |request, system, cancelled, print| {
+        lilt_tiltfile::find_extension(&source, &path, &extension, request, system, cancelled, print)
     });
     let Some(outcome) = found.await else { return };
     if let Err(failure) = &outcome {
@@ -85,7 +85,7 @@ async fn work<T: Send + 'static>(
         &LoadRequest,
         &HostSystem,
         &(dyn Fn() -> bool + Sync),
-        &mut dyn FnMut(Said<'_>),
+        &mut dyn FnMut(LoadMessage<'_>),
     ) -> Result<T, Failure>
     + Send
     + 'static,
@@ -102,11 +102,11 @@ async fn work<T: Send + 'static>(
             programs: settings.programs.clone(),
             ..LoadRequest::default()
         };
-        let outside = HostSystem::new(guardian, settings.kubeconfig.clone());
-        job(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut |said| match said {
-            Said::Line(line) => span.info(line),
-            Said::Progress(progress) => span.info(&progress.to_string()),
-            Said::Warning(_) => span.print(Level::Warn, &said.to_string()),
+        let system = HostSystem::new(guardian, settings.kubeconfig.clone());
+        job(&request, &system, &|| cancelled.load(Ordering::Relaxed), &mut |message| match message {
+            LoadMessage::Line(line) => span.info(line),
+            LoadMessage::Progress(progress) => span.info(&progress.to_string()),
+            LoadMessage::Warning(_) => span.print(Level::Warn, &message.to_string()),
         })
     });
     tokio::select! {

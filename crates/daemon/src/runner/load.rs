@@ -15,7 +15,7 @@ use lilt_model::resource::{Body, Resource};
 use lilt_model::secret::Secret;
 use lilt_model::{Failure, ResourceName, Unreachable};
 use lilt_store::Span;
-use lilt_tiltfile::{LoadRequest, Loaded, Said};
+use lilt_tiltfile::{LoadMessage, LoadRequest, Loaded};
 use tokio::sync::watch;
 
 use super::deploy::given;
@@ -94,10 +94,10 @@ async fn load(context: &Context, order: Order, is_first: bool) -> Attempt {
     // The latest report replaces one that was not passed on yet.
     let (reports, mut reported) = watch::channel(None);
     let mut evaluation = tokio::task::spawn_blocking(move || {
-        let loaded = evaluate(&settings, path, args, &guardian, &cancelled, &mut |said| match said {
-            Said::Line(line) => span.info(line),
-            Said::Warning(_) => span.print(Level::Warn, &said.to_string()),
-            Said::Progress(progress) => {
+        let loaded = evaluate(&settings, path, args, &guardian, &cancelled, &mut |message| match message {
+            LoadMessage::Line(line) => span.info(line),
+            LoadMessage::Warning(_) => span.print(Level::Warn, &message.to_string()),
+            LoadMessage::Progress(progress) => {
                 span.info(&progress.to_string());
                 reports.send_replace(Some(progress.clone()));
             }
@@ -153,7 +153,7 @@ pub(crate) fn evaluate(
     args: Vec<String>,
     guardian: &Guardian,
     cancelled: &AtomicBool,
-    print: &mut dyn FnMut(Said<'_>),
+    print: &mut dyn FnMut(LoadMessage<'_>),
 ) -> Loaded {
     let request = LoadRequest {
         path,
@@ -163,9 +163,9 @@ pub(crate) fn evaluate(
         programs: settings.programs.clone(),
         ..LoadRequest::default()
     };
-    let outside = HostSystem::new(guardian.clone(), settings.kubeconfig.clone());
+    let system = HostSystem::new(guardian.clone(), settings.kubeconfig.clone());
     let mut loaded =
-        lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut *print);
+        lilt_tiltfile::load(&request, &system, &|| cancelled.load(Ordering::Relaxed), &mut *print);
     if let Ok(project) = &mut loaded.project {
         // What the Tiltfile set is not what its commands see, as under Tilt: all meet the session's cluster.
         pin_context(settings, project, print);
@@ -176,14 +176,14 @@ pub(crate) fn evaluate(
             drop_live_updates(project);
         }
         let missing = missing(project);
-        missing.iter().for_each(|warning| print(Said::Warning(warning)));
+        missing.iter().for_each(|warning| print(LoadMessage::Warning(warning)));
         project.warnings.extend(missing);
     }
     loaded
 }
 
 /// Who deploys something means one context from now on, also for commands, whatever kubeconfig selects meanwhile.
-fn pin_context(settings: &Settings, project: &mut Project, print: &mut dyn FnMut(Said<'_>)) {
+fn pin_context(settings: &Settings, project: &mut Project, print: &mut dyn FnMut(LoadMessage<'_>)) {
     let deploys = |resource: &Resource| matches!(resource.body, Body::Kubernetes(_));
     if !project.resources.iter().any(deploys) {
         return;
@@ -191,7 +191,7 @@ fn pin_context(settings: &Settings, project: &mut Project, print: &mut dyn FnMut
     if let Err(failure) = settings.kubeconfig.ensure_written() {
         let warning = format!("commands find their own kubeconfig: {failure}");
         if !project.warnings.contains(&warning) {
-            print(Said::Warning(&warning));
+            print(LoadMessage::Warning(&warning));
             project.warnings.push(warning);
         }
     }

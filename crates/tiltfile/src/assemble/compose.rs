@@ -10,7 +10,7 @@ use super::Problems;
 use super::dependencies::Dependencies;
 use super::images::Images;
 use super::names;
-use crate::declare::{ComposeDeclaration, Declarations, ImageDeclaration, ServiceDeclaration};
+use crate::declarations::{ComposeDeclaration, Declarations, ImageDeclaration, ServiceDeclaration};
 use crate::image_index::ImageIndex;
 
 /// Declares the images that Compose itself builds, unless the Tiltfile builds them.
@@ -27,7 +27,7 @@ pub(super) fn declare_images(declared: &mut Declarations) {
             declared.images.push(ImageDeclaration {
                 roots: build.context.iter().cloned().collect(),
                 watch_ignores: build.watch_ignores.clone(),
-                ..ImageDeclaration::new(compose.place.clone(), reference, ImageBuild::Compose(recipe))
+                ..ImageDeclaration::new(compose.span.clone(), reference, ImageBuild::Compose(recipe))
             });
         }
     }
@@ -48,7 +48,7 @@ pub(super) fn resources(
     for service in &compose.services {
         let options = &service.options;
         let named: Vec<_> =
-            options.resource_deps.iter().map(|name| (name.clone(), compose.place.clone())).collect();
+            options.resource_deps.iter().map(|name| (name.clone(), compose.span.clone())).collect();
         dependencies.add(&service.name, &named);
         let needed = images.needed(std::slice::from_ref(image_of(service)), problems);
         if let Some(image) = needed.targets.iter().find(|image| image.entrypoint.is_some()) {
@@ -56,7 +56,7 @@ pub(super) fn resources(
                 "the entrypoint of the image {} has no effect: {} runs it by Docker Compose",
                 image.name, service.name
             );
-            problems.add(&compose.place, Failure::user(message).hint("set entrypoint in the Compose file"));
+            problems.add(&compose.span, Failure::user(message).hint("set entrypoint in the Compose file"));
         }
         resources.push(Resource {
             name: ResourceName::new(&service.name),

@@ -6,13 +6,13 @@ use lilt_model::{ClusterName, Failure};
 
 use super::Problems;
 use super::workloads::Workload;
-use crate::declare::Declarations;
-use crate::failure::Place;
+use crate::declarations::Declarations;
+use crate::failure::SourceSpan;
 
 /// Returns the first call that deploys something.
-pub(super) fn first_place(declared: &Declarations) -> Option<Place> {
-    let objects = declared.objects.iter().map(|object| &object.place);
-    let deploys = declared.custom_deploys.iter().map(|deploy| &deploy.place);
+pub(super) fn first_deploy_span(declared: &Declarations) -> Option<SourceSpan> {
+    let objects = declared.objects.iter().map(|object| &object.span);
+    let deploys = declared.custom_deploys.iter().map(|deploy| &deploy.span);
     objects.chain(deploys).next().cloned()
 }
 
@@ -42,33 +42,33 @@ impl<'c> Contexts<'c> {
     }
 
     /// Refuses the session's context unless it is a local cluster or the Tiltfile allows it.
-    pub(super) fn guard_session(&self, place: Option<&Place>, problems: &mut Problems) {
-        if let (Some(place), Some(context)) = (place, self.session)
-            && let Some(failure) = self.refusal(context)
+    pub(super) fn check_session(&self, span: Option<&SourceSpan>, problems: &mut Problems) {
+        if let (Some(span), Some(context)) = (span, self.session)
+            && let Some(failure) = self.production_failure(context)
         {
-            problems.add(place, failure);
+            problems.add(span, failure);
         }
     }
 
     /// Like [`Self::check_session`], for the context that a workload names.
-    pub(super) fn guard(&self, workload: &Workload, problems: &mut Problems) -> ClusterName {
+    pub(super) fn check(&self, workload: &Workload, problems: &mut Problems) -> ClusterName {
         let cluster = self.cluster_of(workload);
-        if let Some((name, place)) = workload.context.as_ref().filter(|_| !cluster.is_session()) {
+        if let Some((name, span)) = workload.context.as_ref().filter(|_| !cluster.is_session()) {
             let known = self.known.iter().find(|context| context.name == *name);
             // An allowed context may be created later: its resources are held until then.
             let failure = match known {
-                Some(context) => self.refusal(context),
+                Some(context) => self.production_failure(context),
                 None if self.allowed.contains(name) => None,
                 None => Some(self.unknown(name)),
             };
             if let Some(failure) = failure {
-                problems.add(place, failure);
+                problems.add(span, failure);
             }
         }
         cluster
     }
 
-    fn refusal(&self, context: &KubeContext) -> Option<Failure> {
+    fn production_failure(&self, context: &KubeContext) -> Option<Failure> {
         let name = &context.name;
         if context.product().is_local() || self.allowed.contains(name) {
             return None;

@@ -6,17 +6,17 @@ use lilt_model::resource::Resource;
 use lilt_model::{Failure, ResourceName};
 
 use super::Problems;
-use crate::failure::Place;
+use crate::failure::SourceSpan;
 use lilt_model::nearest::nearest;
 
 #[derive(Debug, Default)]
 pub(super) struct Dependencies {
     /// For each resource, in order: its dependencies and where they were declared.
-    edges: Vec<(String, Vec<(String, Place)>)>,
+    edges: Vec<(String, Vec<(String, SourceSpan)>)>,
 }
 
 impl Dependencies {
-    pub(super) fn add(&mut self, resource: &str, needs: &[(String, Place)]) {
+    pub(super) fn add(&mut self, resource: &str, needs: &[(String, SourceSpan)]) {
         if !needs.is_empty() {
             self.edges.push((resource.to_owned(), needs.to_vec()));
         }
@@ -29,15 +29,15 @@ impl Dependencies {
         let names: Vec<ResourceName> = resources.iter().map(|resource| resource.name.clone()).collect();
         let mut warnings = Vec::new();
         for (resource, needs) in &self.edges {
-            for (name, place) in needs {
+            for (name, span) in needs {
                 if name == resource {
-                    problems.add(place, Failure::user(format!("{resource} depends on itself")));
+                    problems.add(span, Failure::user(format!("{resource} depends on itself")));
                 } else if !known.contains(name.as_str()) {
-                    warnings.push(unknown(resource, name, place, &names));
+                    warnings.push(unknown(resource, name, span, &names));
                 }
             }
         }
-        self.check_circles(problems);
+        self.check_cycles(problems);
         if !warnings.is_empty() {
             for resource in resources {
                 resource.resource_deps.retain(|name| known.contains(name));
@@ -47,8 +47,8 @@ impl Dependencies {
     }
 
     /// Depth first, without recursion: a chain may be as long as the Tiltfile has resources.
-    fn check_circles(&self, problems: &mut Problems) {
-        let needs: HashMap<&str, &[(String, Place)]> =
+    fn check_cycles(&self, problems: &mut Problems) {
+        let needs: HashMap<&str, &[(String, SourceSpan)]> =
             self.edges.iter().map(|(resource, needs)| (resource.as_str(), needs.as_slice())).collect();
         let mut done: HashSet<&str> = HashSet::new();
         for (start, _) in &self.edges {
@@ -57,7 +57,7 @@ impl Dependencies {
                 let current = *resource;
                 let edge = needs.get(current).and_then(|needs| needs.get(*next));
                 *next += 1;
-                let Some((name, place)) = edge.filter(|_| !done.contains(current)) else {
+                let Some((name, span)) = edge.filter(|_| !done.contains(current)) else {
                     done.insert(current);
                     path.pop();
                     continue;
@@ -71,7 +71,7 @@ impl Dependencies {
                             path[first..].iter().map(|(name, _)| *name).chain([name.as_str()]).collect();
                         let message =
                             format!("resources depend on each other in a circle: {}", round.join(" → "));
-                        problems.add(place, Failure::user(message));
+                        problems.add(span, Failure::user(message));
                     }
                     None => path.push((name, 0)),
                 }
@@ -80,11 +80,11 @@ impl Dependencies {
     }
 }
 
-fn unknown(resource: &str, name: &str, place: &Place, resources: &[ResourceName]) -> String {
-    let place = place.location();
+fn unknown(resource: &str, name: &str, span: &SourceSpan, resources: &[ResourceName]) -> String {
+    let location = span.location();
     let others = resources.iter().map(ResourceName::as_str).filter(|other| *other != resource);
     let hint = nearest(name, others).map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
     format!(
-        "{place}: resource {resource} specified a dependency on unknown resource {name} - dependency ignored.{hint}"
+        "{location}: resource {resource} specified a dependency on unknown resource {name} - dependency ignored.{hint}"
     )
 }

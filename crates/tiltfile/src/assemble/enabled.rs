@@ -6,7 +6,7 @@ use lilt_model::resource::Resource;
 use lilt_model::{Failure, ResourceName};
 
 use super::{Problems, UNCATEGORIZED};
-use crate::configuration::{Choice, ConfigDeclarations};
+use crate::configuration::{ConfigDeclarations, EnabledResources};
 use lilt_model::nearest::nearest;
 
 /// Returns the enabled resources; none: all. `arguments` are those after `--` on the command line.
@@ -16,12 +16,12 @@ pub(super) fn enabled(
     resources: &[Resource],
     problems: &mut Problems,
 ) -> Option<Vec<ResourceName>> {
-    let (named, place) = match &config.choice {
-        Choice::Nothing => return Some(Vec::new()),
-        Choice::Resources(names, place) => (names.as_slice(), Some(place)),
+    let (named, span) = match &config.enabled_resources {
+        EnabledResources::Nothing => return Some(Vec::new()),
+        EnabledResources::Resources(names, span) => (names.as_slice(), Some(span)),
         // A Tiltfile that parses its arguments gives them their meaning.
-        Choice::Unsaid if config.parsed_in.is_some() => return None,
-        Choice::Unsaid => (arguments, None),
+        EnabledResources::Unspecified if config.parsed_in.is_some() => return None,
+        EnabledResources::Unspecified => (arguments, None),
     };
     if named.is_empty() {
         return None;
@@ -32,8 +32,8 @@ pub(super) fn enabled(
         named.iter().map(String::as_str).filter(|name| !by_name.contains_key(name)).collect();
     if !unknown.is_empty() {
         let failure = unknown_names(&unknown, resources);
-        match place {
-            Some(place) => problems.add(place, failure),
+        match span {
+            Some(span) => problems.add(span, failure),
             None => problems.0.push(failure),
         }
         return None;

@@ -8,8 +8,8 @@ use lilt_model::reference::Reference;
 use lilt_model::{Failure, ImageName, dockerfile};
 
 use super::Problems;
-use crate::declare::ImageDeclaration;
-use crate::failure::Place;
+use crate::declarations::ImageDeclaration;
+use crate::failure::SourceSpan;
 use crate::image_index::ImageIndex;
 use lilt_model::nearest::nearest;
 
@@ -20,13 +20,13 @@ pub(super) struct Images<'d> {
     builds_on: Vec<Vec<usize>>,
     used: Vec<bool>,
     /// Names that were searched for, for "did you mean".
-    asked: Vec<String>,
+    searched_names: Vec<String>,
     /// Rules that apply to every image.
     ignored_everywhere: &'d [IgnoreRule],
 }
 
 /// The images of a resource.
-pub(super) struct Needed {
+pub(super) struct RequiredImages {
     /// In build order: each after those it is based on.
     pub(super) targets: Vec<ImageTarget>,
     /// The images that the resource itself runs, except those that are never built.
@@ -51,8 +51,14 @@ impl<'d> Images<'d> {
     ) -> Self {
         let index = ImageIndex::new(declared.iter().map(|image| image.reference.clone()));
         let used = vec![false; declared.len()];
-        let mut images =
-            Self { declared, index, builds_on: Vec::new(), used, asked: Vec::new(), ignored_everywhere };
+        let mut images = Self {
+            declared,
+            index,
+            builds_on: Vec::new(),
+            used,
+            searched_names: Vec::new(),
+            ignored_everywhere,
+        };
         for image in declared {
             let named = match &image.build {
                 ImageBuild::Docker(build) => dockerfile::images(&build.dockerfile, &build.build_args),
@@ -61,7 +67,7 @@ impl<'d> Images<'d> {
             let mut found = images.find_all(&named);
             for needed in &image.image_deps {
                 match images.find_all(std::slice::from_ref(needed)).as_slice() {
-                    [] => problems.add(&image.place, images.missing(needed)),
+                    [] => problems.add(&image.span, images.missing(needed)),
                     [position] if !found.contains(position) => found.push(*position),
                     _ => {}
                 }
@@ -89,7 +95,7 @@ impl<'d> Images<'d> {
     fn find_all(&mut self, references: &[Reference]) -> Vec<usize> {
         let mut found = Vec::new();
         for reference in references {
-            self.asked.push(reference.familiar_name());
+            self.searched_names.push(reference.familiar_name());
             if let Some(position) = self.index.find(reference) {
                 self.used[position] = true;
                 if !found.contains(&position) {
@@ -100,7 +106,7 @@ impl<'d> Images<'d> {
         found
     }
 
-    pub(super) fn needed(&mut self, references: &[Reference], problems: &mut Problems) -> Needed {
+    pub(super) fn needed(&mut self, references: &[Reference], problems: &mut Problems) -> RequiredImages {
         let deployed = self.find_all(references);
         let mut order = Vec::new();
         for position in &deployed {
@@ -113,7 +119,7 @@ impl<'d> Images<'d> {
             let declared = &self.declared[**position];
             declared.build.is_built(declared.live_update.as_ref())
         };
-        Needed {
+        RequiredImages {
             targets: order.into_iter().map(|position| self.target(position)).collect(),
             deployed: deployed.iter().filter(is_built).map(|position| self.name(*position)).collect(),
         }
@@ -127,7 +133,7 @@ impl<'d> Images<'d> {
         if let Some(first) = path.iter().position(|other| *other == position) {
             let round: Vec<String> = path[first..].iter().chain([&position]).map(name).collect();
             let message = format!("images build on each other in a circle: {}", round.join(" → "));
-            return problems.add(&self.declared[path[first]].place, Failure::user(message));
+            return problems.add(&self.declared[path[first]].span, Failure::user(message));
         }
         path.push(position);
         for base in &self.builds_on[position] {
@@ -138,9 +144,9 @@ impl<'d> Images<'d> {
     }
 
     /// Returns where the image was declared.
-    pub(super) fn place(&self, name: &ImageName) -> Option<&Place> {
+    pub(super) fn span(&self, name: &ImageName) -> Option<&SourceSpan> {
         let position = (0..self.declared.len()).find(|position| self.name(*position) == *name)?;
-        Some(&self.declared[position].place)
+        Some(&self.declared[position].span)
     }
 
     fn name(&self, position: usize) -> ImageName {
@@ -172,32 +178,33 @@ impl<'d> Images<'d> {
         self.visit(position, &mut Vec::new(), &mut order, problems);
         let watched: Vec<&PathBuf> =
             order.iter().flat_map(|position| &self.declared[*position].roots).collect();
-        let outside = |path: &&PathBuf| !watched.iter().any(|root| path.starts_with(root));
+        let is_outside = |path: &&PathBuf| !watched.iter().any(|root| path.starts_with(root));
         let syncs = update.syncs.iter().map(|sync| &sync.local);
-        for path in syncs.chain(&update.stop_paths).filter(outside) {
+        for path in syncs.chain(&update.stop_paths).filter(is_outside) {
             let roots: Vec<_> = watched.iter().map(|root| root.display().to_string()).collect();
             let message =
                 format!("live_update: {} is outside of what is watched for this image", path.display());
             problems.add(
-                &image.place,
+                &image.span,
                 Failure::user(message).hint(format!("it must be below {}", roots.join(" or "))),
             );
         }
     }
 
     /// A warning for each image that no object, no service and no other image uses.
-    pub(super) fn unused(&self, fine: &[String], consumers: Consumers) -> Vec<String> {
-        let is_fine = |name: &String| fine.iter().any(|fine| fine == "*" || fine == name);
+    pub(super) fn unused(&self, suppressed: &[String], consumers: Consumers) -> Vec<String> {
+        let is_suppressed =
+            |name: &String| suppressed.iter().any(|suppressed| suppressed == "*" || suppressed == name);
         let unused = self.declared.iter().zip(&self.used).filter(|(_, used)| !**used).map(|(image, _)| image);
         let unused: Vec<&ImageDeclaration> =
-            unused.filter(|image| !is_fine(&image.reference.familiar())).collect();
+            unused.filter(|image| !is_suppressed(&image.reference.familiar())).collect();
         let used_by = if consumers == Consumers::Compose { "Docker Compose" } else { "Kubernetes" };
         let mut warnings = Vec::new();
         for image in unused {
             let name = image.reference.familiar();
-            let place = image.place.location();
+            let span = image.span.location();
             let mut warning =
-                format!("{place}: Image not used in any {used_by} config: {name}; it is not built.");
+                format!("{span}: Image not used in any {used_by} config: {name}; it is not built.");
             match consumers {
                 Consumers::Nothing => warning.push_str(
                     " There are no Kubernetes objects and no Docker Compose services: is a k8s_yaml() missing?",
@@ -206,8 +213,8 @@ impl<'d> Images<'d> {
                     " No object has images: for custom kinds, tell with k8s_kind() where they keep them.",
                 ),
                 Consumers::Kubernetes | Consumers::Compose => {
-                    let asked = self.asked.iter().map(String::as_str);
-                    if let Some(near) = nearest(&image.reference.familiar_name(), asked) {
+                    let searched_names = self.searched_names.iter().map(String::as_str);
+                    if let Some(near) = nearest(&image.reference.familiar_name(), searched_names) {
                         warning.push_str(&format!(" Did you mean {near}?"));
                     }
                 }

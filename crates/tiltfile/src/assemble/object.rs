@@ -3,9 +3,9 @@
 use lilt_model::Location;
 use serde_json::{Map, Value};
 
-use crate::declare::ObjectDeclaration;
-use crate::failure::Place;
-use crate::kinds::Kinds;
+use crate::declarations::ObjectDeclaration;
+use crate::failure::SourceSpan;
+use crate::kinds::ObjectKinds;
 use crate::values::ObjectId;
 use lilt_model::reference::Reference;
 
@@ -13,14 +13,14 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 #[derive(Debug)]
 pub(super) struct Object {
-    pub(super) place: Place,
+    pub(super) span: SourceSpan,
     origin: Location,
     value: Value,
 }
 
 impl From<ObjectDeclaration> for Object {
     fn from(declaration: ObjectDeclaration) -> Self {
-        Self { place: declaration.place, origin: declaration.origin, value: declaration.value }
+        Self { span: declaration.span, origin: declaration.origin, value: declaration.value }
     }
 }
 
@@ -83,7 +83,7 @@ impl Object {
     /// declared, and of environment variables if they are among `in_env_vars`.
     pub(super) fn images(
         &self,
-        kinds: &Kinds,
+        kinds: &ObjectKinds,
         in_env_vars: impl Fn(&Reference) -> bool,
     ) -> Result<Vec<Reference>, String> {
         let mut images: Vec<Reference> = Vec::new();

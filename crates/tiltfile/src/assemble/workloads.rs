@@ -11,8 +11,8 @@ use lilt_model::resource::{Link, TriggerMode};
 use super::Problems;
 use super::naming::{fragments, full_name, split, unique_names};
 use super::object::Object;
-use crate::declare::{CustomDeployDeclaration, Declarations, ObjectDeclaration, ResourceOptions};
-use crate::failure::Place;
+use crate::declarations::{CustomDeployDeclaration, Declarations, ObjectDeclaration, ResourceOptions};
+use crate::failure::SourceSpan;
 use crate::image_index::ImageIndex;
 use crate::values::ObjectId;
 use lilt_model::nearest::nearest;
@@ -21,7 +21,7 @@ use lilt_model::nearest::nearest;
 #[derive(Debug)]
 pub(super) struct Workload {
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) span: SourceSpan,
     pub(super) objects: Vec<Object>,
     pub(super) images: Vec<Reference>,
     /// Must be built by the project.
@@ -36,19 +36,19 @@ pub(super) struct Workload {
     pub(super) discovery_strategy: Option<DiscoveryStrategy>,
     pub(super) live_update_agent: Option<bool>,
     /// The context and where it was declared; none: that of the session.
-    pub(super) context: Option<(String, Place)>,
+    pub(super) context: Option<(String, SourceSpan)>,
     pub(super) trigger_mode: Option<TriggerMode>,
     pub(super) auto_init: bool,
-    pub(super) resource_deps: Vec<(String, Place)>,
+    pub(super) resource_deps: Vec<(String, SourceSpan)>,
     pub(super) links: Vec<Link>,
     pub(super) labels: Vec<String>,
 }
 
 impl Workload {
-    fn new(name: String, place: Place) -> Self {
+    fn new(name: String, span: SourceSpan) -> Self {
         Self {
             name,
-            place,
+            span,
             objects: Vec::new(),
             images: Vec::new(),
             required_images: Vec::new(),
@@ -69,41 +69,41 @@ impl Workload {
     }
 
     fn of_custom_deploy(declaration: CustomDeployDeclaration) -> Self {
-        let CustomDeployDeclaration { place, name, deploy, image_deps, live_update_image } = declaration;
+        let CustomDeployDeclaration { span, name, deploy, image_deps, live_update_image } = declaration;
         Self {
             images: image_deps.iter().cloned().chain(live_update_image).collect(),
             required_images: image_deps,
             custom_deploy: Some(deploy),
-            ..Self::new(name, place)
+            ..Self::new(name, span)
         }
     }
 }
 
 /// The workloads with their images, and the other objects.
-struct Sorted {
+struct SortedObjects {
     workloads: Vec<(Object, Vec<Reference>)>,
     rest: Vec<Object>,
     /// The failures of objects whose images cannot be read.
-    broken: Vec<(Place, Failure)>,
+    broken: Vec<(SourceSpan, Failure)>,
 }
 
-fn sort(objects: impl Iterator<Item = Object>, declared: &Declarations) -> Sorted {
+fn sort(objects: impl Iterator<Item = Object>, declared: &Declarations) -> SortedObjects {
     let index = ImageIndex::new(declared.images.iter().map(|image| image.reference.clone()));
     let wants_env_vars = declared.images.iter().any(|image| image.match_in_env_vars);
     let in_env_vars = |used: &Reference| {
         wants_env_vars && index.find(used).is_some_and(|position| declared.images[position].match_in_env_vars)
     };
-    let mut sorted = Sorted { workloads: Vec::new(), rest: Vec::new(), broken: Vec::new() };
+    let mut sorted = SortedObjects { workloads: Vec::new(), rest: Vec::new(), broken: Vec::new() };
     for object in objects {
         match object.images(&declared.kinds, in_env_vars) {
-            Ok(images) if images.is_empty() && !declared.kinds.know(object.value()) => {
+            Ok(images) if images.is_empty() && !declared.kinds.contains(object.value()) => {
                 sorted.rest.push(object)
             }
             Ok(images) => sorted.workloads.push((object, images)),
             Err(problem) => {
                 let failure = Failure::user(format!("the images of {}: {problem}", full_name(&object)));
                 let failure = failure.detail(format!("the object stands at {}", object.origin()));
-                sorted.broken.push((object.place.clone(), failure));
+                sorted.broken.push((object.span.clone(), failure));
                 sorted.workloads.push((object, Vec::new()));
             }
         }
@@ -125,10 +125,10 @@ pub(super) fn assemble(
     names: Option<Vec<String>>,
     problems: &mut Problems,
 ) -> (Vec<Workload>, Vec<Object>) {
-    let taken = other_names(declared, problems);
+    let taken = names_of_other_resources(declared, problems);
     let sorted = sort(objects.into_iter().map(Object::from), declared);
-    for (place, failure) in sorted.broken {
-        problems.add(&place, failure);
+    for (span, failure) in sorted.broken {
+        problems.add(&span, failure);
     }
     let mut grouping = Grouping::new(sorted.rest, taken);
     for declaration in std::mem::take(&mut declared.custom_deploys) {
@@ -140,27 +140,30 @@ pub(super) fn assemble(
         grouping.add_workload(object, images, name, problems);
     }
     grouping.add_templates_without_images(problems);
-    grouping.take_services_left();
+    grouping.assign_remaining_services();
     let needed = declared.options.iter().any(|options| !options.objects.is_empty());
-    let catalogue = if needed { Catalogue::new(&grouping) } else { Catalogue::default() };
+    let object_names = if needed { ObjectNames::new(&grouping) } else { ObjectNames::default() };
     for options in &declared.options {
-        grouping.apply(options, &catalogue, problems);
+        grouping.apply(options, &object_names, problems);
     }
     (grouping.workloads, grouping.rest.into_iter().flatten().collect())
 }
 
 /// Returns the names of the resources that are not of Kubernetes, with their kinds.
-fn other_names(declared: &Declarations, problems: &mut Problems) -> HashMap<String, &'static str> {
-    let mut seen: HashMap<&str, (&Place, &'static str)> = HashMap::new();
+fn names_of_other_resources(
+    declared: &Declarations,
+    problems: &mut Problems,
+) -> HashMap<String, &'static str> {
+    let mut seen: HashMap<&str, (&SourceSpan, &'static str)> = HashMap::new();
     let services = declared.compose.iter().flat_map(|compose| {
-        compose.services.iter().map(|service| (service.name.as_str(), (&compose.place, "Docker Compose")))
+        compose.services.iter().map(|service| (service.name.as_str(), (&compose.span, "Docker Compose")))
     });
-    let locals = declared.locals.iter().map(|local| (local.name.as_str(), (&local.place, "local")));
-    for (name, (place, kind)) in services.chain(locals) {
-        if let Some((first, _)) = seen.insert(name, (place, kind)) {
+    let locals = declared.locals.iter().map(|local| (local.name.as_str(), (&local.span, "local")));
+    for (name, (span, kind)) in services.chain(locals) {
+        if let Some((first, _)) = seen.insert(name, (span, kind)) {
             let message =
                 format!("there are two resources named {name}, the other one at {}", first.location());
-            problems.add(place, Failure::user(message));
+            problems.add(span, Failure::user(message));
         }
     }
     seen.into_iter().map(|(name, (_, kind))| (name.to_owned(), kind)).collect()
@@ -183,13 +186,13 @@ fn label(key: &str, value: &serde_json::Value) -> String {
 
 /// All objects, by every fragment that names them.
 #[derive(Default)]
-struct Catalogue {
+struct ObjectNames {
     /// The position among the rest, or none if a workload has it; and the full name.
     by_fragment: HashMap<String, Vec<(Option<usize>, String)>>,
     full_names: Vec<String>,
 }
 
-impl Catalogue {
+impl ObjectNames {
     fn new(grouping: &Grouping) -> Self {
         let taken =
             grouping.workloads.iter().flat_map(|workload| &workload.objects).map(|object| (None, object));
@@ -198,15 +201,15 @@ impl Catalogue {
             .iter()
             .enumerate()
             .filter_map(|(index, object)| Some((Some(index), object.as_ref()?)));
-        let mut catalogue = Self { by_fragment: HashMap::new(), full_names: Vec::new() };
+        let mut object_names = Self { by_fragment: HashMap::new(), full_names: Vec::new() };
         for (position, object) in taken.chain(free) {
             let name = full_name(object);
             for fragment in fragments(object) {
-                catalogue.by_fragment.entry(fragment).or_default().push((position, name.clone()));
+                object_names.by_fragment.entry(fragment).or_default().push((position, name.clone()));
             }
-            catalogue.full_names.push(name);
+            object_names.full_names.push(name);
         }
-        catalogue
+        object_names
     }
 }
 
@@ -228,7 +231,7 @@ impl Grouping {
     }
 
     /// Returns the positions of services that may select its pods, in the order of their declaration.
-    fn services_near(&self, workload: &Object) -> Vec<usize> {
+    fn candidate_services(&self, workload: &Object) -> Vec<usize> {
         let labels = workload.pod_labels().into_iter().flatten();
         let mut positions: Vec<usize> = labels
             .filter_map(|(key, value)| self.services.get(&label(key, value)))
@@ -242,7 +245,7 @@ impl Grouping {
     /// Takes the services of a workload, in the order of their declaration.
     fn take_services_of(&mut self, workload: &Object) -> Vec<Object> {
         let mut taken: Vec<Object> = Vec::new();
-        for position in self.services_near(workload) {
+        for position in self.candidate_services(workload) {
             // Of a duplicate (see allow_duplicates), the second is for another workload.
             let is_wanted = |service: &mut Object| {
                 service.selects_pods_of(workload) && !taken.iter().any(|it| it.id() == service.id())
@@ -254,14 +257,14 @@ impl Grouping {
     }
 
     /// Gives duplicate services that are left to the first workload that they select.
-    fn take_services_left(&mut self) {
+    fn assign_remaining_services(&mut self) {
         for index in 0..self.workloads.len() {
             let objects = &self.workloads[index].objects;
             let near: Vec<(usize, usize)> = objects
                 .iter()
                 .enumerate()
                 .flat_map(|(owner, object)| {
-                    self.services_near(object).into_iter().map(move |position| (owner, position))
+                    self.candidate_services(object).into_iter().map(move |position| (owner, position))
                 })
                 .collect();
             for (owner, position) in near {
@@ -273,7 +276,7 @@ impl Grouping {
         }
     }
 
-    fn name_is_free(&self, name: &str) -> Result<(), Failure> {
+    fn check_name_is_free(&self, name: &str) -> Result<(), Failure> {
         let kind = match (self.taken.get(name), self.position(name)) {
             (Some(kind), _) => kind,
             (None, Some(_)) => "Kubernetes",
@@ -287,8 +290,8 @@ impl Grouping {
     }
 
     fn add_custom_deploy(&mut self, declaration: CustomDeployDeclaration, problems: &mut Problems) {
-        if let Err(failure) = self.name_is_free(&declaration.name) {
-            return problems.add(&declaration.place, failure);
+        if let Err(failure) = self.check_name_is_free(&declaration.name) {
+            return problems.add(&declaration.span, failure);
         }
         self.push(Workload::of_custom_deploy(declaration));
     }
@@ -300,15 +303,15 @@ impl Grouping {
         name: String,
         problems: &mut Problems,
     ) {
-        if let Err(failure) = self.name_is_free(&name) {
+        if let Err(failure) = self.check_name_is_free(&name) {
             problems.add(
-                &object.place,
+                &object.span,
                 failure.hint(format!(
                     "rename one of them, for example with k8s_resource('{name}', new_name='…')"
                 )),
             );
         }
-        let mut workload = Workload::new(name, object.place.clone());
+        let mut workload = Workload::new(name, object.span.clone());
         workload.images = images;
         let services = self.take_services_of(&object);
         workload.objects.push(object);
@@ -332,32 +335,32 @@ impl Grouping {
         }
     }
 
-    fn apply(&mut self, options: &ResourceOptions, catalogue: &Catalogue, problems: &mut Problems) {
+    fn apply(&mut self, options: &ResourceOptions, object_names: &ObjectNames, problems: &mut Problems) {
         let position = if options.workload.is_empty() {
-            if let Err(failure) = self.name_is_free(&options.new_name) {
-                return problems.add(&options.place, failure);
+            if let Err(failure) = self.check_name_is_free(&options.new_name) {
+                return problems.add(&options.span, failure);
             }
-            let mut grouped = Workload::new(options.new_name.clone(), options.place.clone());
+            let mut grouped = Workload::new(options.new_name.clone(), options.span.clone());
             grouped.is_grouped = true;
             self.push(grouped);
             self.workloads.len() - 1
         } else {
             match self.position(&options.workload) {
                 Some(position) => position,
-                None => return problems.add(&options.place, self.unknown(&options.workload)),
+                None => return problems.add(&options.span, self.unknown(&options.workload)),
             }
         };
         let renamed = !options.new_name.is_empty() && options.new_name != self.workloads[position].name;
         if renamed {
-            match self.name_is_free(&options.new_name) {
+            match self.check_name_is_free(&options.new_name) {
                 Ok(()) => self.rename(position, &options.new_name),
-                Err(failure) => problems.add(&options.place, failure),
+                Err(failure) => problems.add(&options.span, failure),
             }
         }
         for fragment in &options.objects {
-            match self.take(fragment, catalogue) {
+            match self.take(fragment, object_names) {
                 Ok(object) => self.workloads[position].objects.push(object),
-                Err(failure) => problems.add(&options.place, failure),
+                Err(failure) => problems.add(&options.span, failure),
             }
         }
         self.workloads[position].extend(options);
@@ -379,7 +382,7 @@ impl Grouping {
         })
     }
 
-    fn take(&mut self, fragment: &str, catalogue: &Catalogue) -> Result<Object, Failure> {
+    fn take(&mut self, fragment: &str, object_names: &ObjectNames) -> Result<Object, Failure> {
         let refuse =
             |problem: String| Failure::user(format!("k8s_resource: objects: {fragment:?}: {problem}"));
         let parts = split(fragment).map_err(refuse)?;
@@ -390,11 +393,11 @@ impl Grouping {
             )));
         }
         let found =
-            catalogue.by_fragment.get(&fragment.to_lowercase()).map(Vec::as_slice).unwrap_or_default();
+            object_names.by_fragment.get(&fragment.to_lowercase()).map(Vec::as_slice).unwrap_or_default();
         match found {
             [] => {
                 let failure = Failure::user(format!("k8s_resource: no object is named {fragment}"));
-                let all = || catalogue.full_names.iter().map(String::as_str);
+                let all = || object_names.full_names.iter().map(String::as_str);
                 Err(failure.hint(match nearest(&fragment.to_lowercase(), all()) {
                     Some(near) => format!("did you mean {near}?"),
                     None => format!("there are: {}", all().collect::<Vec<_>>().join(", ")),
@@ -435,9 +438,9 @@ impl Workload {
         self.discovery_strategy = options.discovery_strategy.or(self.discovery_strategy);
         self.live_update_agent = options.live_update_agent.or(self.live_update_agent);
         if !options.context.is_empty() {
-            self.context = Some((options.context.clone(), options.place.clone()));
+            self.context = Some((options.context.clone(), options.span.clone()));
         }
-        let deps = options.resource_deps.iter().map(|name| (name.clone(), options.place.clone()));
+        let deps = options.resource_deps.iter().map(|name| (name.clone(), options.span.clone()));
         self.resource_deps.extend(deps);
         self.links.extend(options.links.iter().cloned());
         self.labels.extend(options.labels.iter().cloned());

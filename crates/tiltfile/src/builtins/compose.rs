@@ -13,7 +13,7 @@ use starlark::values::{Value, ValueLike};
 
 use super::compose_config;
 use crate::arguments::{Argument, Function};
-use crate::declare::{ComposeDeclaration, Declarations, ServiceDeclaration};
+use crate::declarations::{ComposeDeclaration, Declarations, ServiceDeclaration};
 use crate::failure::raise;
 use crate::session::{Session, session};
 use crate::values::Blob;
@@ -39,7 +39,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<NoneType> {
         let function = Function("docker_compose");
         let session = session(eval);
-        let place = session.place(eval)?;
+        let span = session.span(eval)?;
         let argument = function.argument("configPaths", configPaths);
         let configs = configs(session, argument)?;
         if configs.is_empty() {
@@ -61,10 +61,11 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             first_file.as_ref().unwrap_or(&tiltfile).parent().unwrap_or(Path::new("/")).to_owned();
         let name = match function.argument("project_name", project_name).string()? {
             given if !given.is_empty() => given,
-            _ => project_name_of(&directory),
+            _ => default_project_name(&directory),
         };
         let profiles = function.argument("profiles", profiles);
-        let profiles = if profiles.is_given() { profiles.strings()? } else { profiles_of(session, &name) };
+        let profiles =
+            if profiles.is_given() { profiles.strings()? } else { profiles_from_environment(session, &name) };
         let wait = function.argument("wait", wait).boolean()?.unwrap_or(false);
         let known = session.declared.borrow().compose.iter().position(|known| known.project.name == name);
         let project = match known {
@@ -85,12 +86,12 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let mut declared = session.declared.borrow_mut();
         if let Some(index) = known {
             let before = declared.compose.remove(index);
-            keep_options(&mut services, &before.services);
+            carry_over_options(&mut services, &before.services);
             check_names(function, &declared, &services)?;
             declared.compose.insert(index, ComposeDeclaration { project, services, ..before });
         } else {
             check_names(function, &declared, &services)?;
-            declared.compose.push(ComposeDeclaration { place, project, services });
+            declared.compose.push(ComposeDeclaration { span, project, services });
         }
         Ok(NoneType)
     }
@@ -143,9 +144,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let mut declared = session.declared.borrow_mut();
         let (project, service) = find(&declared, &name, &project_name).map_err(raise)?;
         if !new_name.is_empty() && new_name != name {
-            if let Some(place) = declared.service_place(&new_name) {
+            if let Some(project) = declared.project_of_service(&new_name) {
                 let message =
-                    format!("there is already a Docker Compose resource named {new_name}, from {place}");
+                    format!("there is already a Docker Compose resource named {new_name}, from {project}");
                 return Err(function.refuse(message));
             }
             rename(&mut declared.compose[project].services, service, &new_name);
@@ -186,7 +187,7 @@ fn configs(session: &Session<'_>, argument: Argument<'_>) -> starlark::Result<Ve
 }
 
 /// Returns Compose's default name: lower case letters, digits, `-` and `_`, the latter two not at the beginning.
-fn project_name_of(directory: &Path) -> String {
+fn default_project_name(directory: &Path) -> String {
     let name = directory.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let allowed = |character: &char| {
         character.is_ascii_lowercase() || character.is_ascii_digit() || matches!(character, '-' | '_')
@@ -194,7 +195,7 @@ fn project_name_of(directory: &Path) -> String {
     name.chars().filter(allowed).collect::<String>().trim_start_matches(['-', '_']).to_owned()
 }
 
-fn profiles_of(session: &Session<'_>, project: &str) -> Vec<String> {
+fn profiles_from_environment(session: &Session<'_>, project: &str) -> Vec<String> {
     let given = crate::environment::get("COMPOSE_PROFILES").unwrap_or_default();
     if given.is_empty() {
         return Vec::new();
@@ -204,7 +205,7 @@ fn profiles_of(session: &Session<'_>, project: &str) -> Vec<String> {
 }
 
 /// Keeps the options of services whose files were read once more.
-fn keep_options(services: &mut [ServiceDeclaration], before: &[ServiceDeclaration]) {
+fn carry_over_options(services: &mut [ServiceDeclaration], before: &[ServiceDeclaration]) {
     for service in services {
         for dependency in &mut service.options.resource_deps {
             if let Some(known) = before.iter().find(|known| known.service == *dependency) {
@@ -228,9 +229,9 @@ fn check_names(
     services: &[ServiceDeclaration],
 ) -> starlark::Result<()> {
     for service in services {
-        if let Some(place) = declared.service_place(&service.name) {
+        if let Some(project) = declared.project_of_service(&service.name) {
             let name = &service.name;
-            let failure = format!("there is already a Docker Compose resource named {name}, from {place}");
+            let failure = format!("there is already a Docker Compose resource named {name}, from {project}");
             return Err(function.refuse(failure));
         }
     }
@@ -280,7 +281,7 @@ fn rename(services: &mut [ServiceDeclaration], position: usize, new_name: &str) 
 
 impl Declarations {
     /// Returns the project of the service with this name, for messages.
-    fn service_place(&self, name: &str) -> Option<String> {
+    fn project_of_service(&self, name: &str) -> Option<String> {
         let has = |compose: &&ComposeDeclaration| compose.services.iter().any(|service| service.name == name);
         self.compose.iter().find(has).map(|compose| format!("the project {}", compose.project.name))
     }
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn default_project_name_equals_that_of_compose() {
-        let name = |path: &str| project_name_of(Path::new(path));
+        let name = |path: &str| default_project_name(Path::new(path));
         assert_eq!(name("/src/My.Project_1"), "myproject_1");
         assert_eq!(name("/src/_-x"), "x");
         assert_eq!(name("/"), "");

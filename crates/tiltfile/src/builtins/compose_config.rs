@@ -14,7 +14,7 @@ use super::compose::absolute;
 use super::compose_env_files::EnvFiles;
 use super::image_files::{Filters, ignores_in};
 use super::tool;
-use crate::declare::{ServiceBuild, ServiceDeclaration, ServiceOptions};
+use crate::declarations::{ServiceBuild, ServiceDeclaration, ServiceOptions};
 use crate::failure::raise;
 use crate::paths::clean;
 use crate::session::Session;
@@ -65,12 +65,12 @@ pub(super) fn resolve(
 ) -> starlark::Result<Json> {
     // Held until Compose has read them.
     let mut texts = Vec::new();
-    let mut words = project_words(project);
+    let mut words = project_flags(project);
     for config in &project.configs {
         let path = match config {
             ComposeConfig::File(path) => path.clone(),
             ComposeConfig::Text(text) => {
-                let file = session.outside.temporary_file(text.as_bytes()).map_err(|error| {
+                let file = session.system.temporary_file(text.as_bytes()).map_err(|error| {
                     raise(Failure::environment(format!(
                         "docker_compose: cannot write a temporary file: {error}"
                     )))
@@ -86,7 +86,7 @@ pub(super) fn resolve(
     words.extend(["config", "--format", "json"].map(str::to_owned));
     words.extend(flags.iter().map(|flag| (*flag).to_owned()));
     // All paths are absolute. Only `${PWD}` depends on the folder: it is where lilt was started, as in Tilt.
-    let dir = session.outside.start_directory().unwrap_or_else(|| project.directory.clone());
+    let dir = session.system.start_directory().unwrap_or_else(|| project.directory.clone());
     let env: Vec<(String, String)> = match crate::environment::get("PWD") {
         Some(_) => Vec::new(),
         None => vec![("PWD".to_owned(), dir.display().to_string())],
@@ -94,7 +94,9 @@ pub(super) fn resolve(
     for program in programs() {
         let argv = program.iter().map(|word| (*word).to_owned()).chain(words.clone()).collect();
         let command = Command { argv, dir: dir.clone(), env: env.clone(), unset: Vec::new() };
-        let Some(output) = tool::attempt(session, "docker_compose", &command)? else { continue };
+        let Some(output) = tool::run_with_any_exit_code(session, "docker_compose", &command)? else {
+            continue;
+        };
         let stderr = String::from_utf8_lossy(&output.stderr);
         if output.exit_code == Some(0) {
             // Compose escapes every `$` as `$$`.
@@ -107,11 +109,11 @@ pub(super) fn resolve(
         if is_missing(&stderr) {
             continue;
         }
-        let mut failure = tool::failed("docker_compose", &command, &output);
+        let mut failure = tool::exit_failure("docker_compose", &command, &output);
         for text in &texts {
             let path = text.display().to_string();
-            failure.message = without(&failure.message, &path);
-            failure.detail = failure.detail.map(|detail| without(&detail, &path));
+            failure.message = hide_path(&failure.message, &path);
+            failure.detail = failure.detail.map(|detail| hide_path(&detail, &path));
         }
         return Err(raise(failure));
     }
@@ -120,7 +122,7 @@ pub(super) fn resolve(
 }
 
 /// Replaces the path of a temporary file, which means nothing to the user.
-fn without(words: &str, path: &str) -> String {
+fn hide_path(words: &str, path: &str) -> String {
     words.replace(path, "(a blob of the Tiltfile)")
 }
 
@@ -138,7 +140,7 @@ fn programs() -> Vec<Vec<String>> {
     }
 }
 
-fn project_words(project: &ComposeProject) -> Vec<String> {
+fn project_flags(project: &ComposeProject) -> Vec<String> {
     let mut words = Vec::new();
     let mut option = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
     if !project.name.is_empty() {

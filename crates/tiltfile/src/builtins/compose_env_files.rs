@@ -79,7 +79,7 @@ impl<'p> EnvFiles<'p> {
                 Some(unresolved) => {
                     unresolved.pointer("/services").and_then(|it| it.get(name)?.get("env_file")).cloned()
                 }
-                None => self.written(name),
+                None => self.as_written(name),
             };
             if let (Some(env_file), Some(service)) = (env_file, service.as_object_mut()) {
                 self.watch_all(session, &entries(Some(&env_file)));
@@ -100,7 +100,7 @@ impl<'p> EnvFiles<'p> {
     }
 
     /// Returns the unresolved `env_file` of a service in the format of Compose's output. Variables are not replaced.
-    fn written(&self, service: &str) -> Option<Json> {
+    fn as_written(&self, service: &str) -> Option<Json> {
         let contents = self.sources.iter().filter_map(|source| source.content.as_ref().ok());
         let fields = contents.filter_map(|content| content.get("services")?.get(service)?.get("env_file"));
         let all: Vec<Json> = fields
@@ -120,7 +120,7 @@ impl Source {
         let (name, text) = match config {
             ComposeConfig::Text(text) => ("a blob of the Tiltfile".to_owned(), Ok(text.clone())),
             ComposeConfig::File(path) => {
-                let content = session.outside.read_file(path);
+                let content = session.system.read_file(path);
                 (path.display().to_string(), content.map(|content| yaml::decode(&content).into_owned()))
             }
         };

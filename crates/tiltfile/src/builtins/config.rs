@@ -9,7 +9,9 @@ use starlark::values::none::NoneType;
 
 use super::encoding::from_json;
 use crate::arguments::Function;
-use crate::configuration::{Choice, Definition, FILE_NAME, Kind, merge, read_arguments, read_file};
+use crate::configuration::{
+    Definition, EnabledResources, FILE_NAME, SettingKind, merge, parse_arguments, parse_file,
+};
 use crate::failure::raise;
 use crate::session::{Session, session};
 
@@ -27,7 +29,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         usage: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        define("config.define_string", Kind::Text, name, args, usage, session(eval))
+        define("config.define_string", SettingKind::Text, name, args, usage, session(eval))
     }
 
     /// Defines a setting that is a list of strings: its flag may be given many times. Must come before `config.parse`.
@@ -42,7 +44,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         usage: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        define("config.define_string_list", Kind::Texts, name, args, usage, session(eval))
+        define("config.define_string_list", SettingKind::TextList, name, args, usage, session(eval))
     }
 
     /// Defines a setting that is true or false: `--name` and `--name=true` mean the same. Must come before
@@ -58,7 +60,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         usage: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        define("config.define_bool", Kind::Flag, name, args, usage, session(eval))
+        define("config.define_bool", SettingKind::Flag, name, args, usage, session(eval))
     }
 
     /// Defines a setting that is any JSON value. Must come before `config.parse`.
@@ -73,7 +75,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         usage: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        define("config.define_object", Kind::Object, name, args, usage, session(eval))
+        define("config.define_object", SettingKind::Object, name, args, usage, session(eval))
     }
 
     /// The settings that were given, as a dict: those of `tilt_config.json` beside this file, and on top of them those
@@ -94,13 +96,13 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let path = directory.join(FILE_NAME);
         let file = match session.read(&path) {
             Ok(content) => {
-                read_file(definitions, &String::from_utf8_lossy(&content), &path.display().to_string())
+                parse_file(definitions, &String::from_utf8_lossy(&content), &path.display().to_string())
                     .map_err(raise)?
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => serde_json::Map::new(),
             Err(error) => return Err(raise(session.unreadable(&path, &error))),
         };
-        let arguments = read_arguments(definitions, &session.request.args).map_err(raise)?;
+        let arguments = parse_arguments(definitions, &session.request.args).map_err(raise)?;
         let settings = merge(definitions, file, arguments);
         let heap = eval.heap();
         Ok(heap
@@ -119,22 +121,25 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let names =
             Function("config.set_enabled_resources").argument("resources", resources).string_list()?;
         let session = session(eval);
-        let place = session.place(eval)?;
-        session.declared.borrow_mut().config.choice =
-            if names.is_empty() { Choice::Unsaid } else { Choice::Resources(names, place) };
+        let span = session.span(eval)?;
+        session.declared.borrow_mut().config.enabled_resources = if names.is_empty() {
+            EnabledResources::Unspecified
+        } else {
+            EnabledResources::Resources(names, span)
+        };
         Ok(NoneType)
     }
 
     /// No resource runs, until one is started by hand or `config.set_enabled_resources` says otherwise.
     fn clear_enabled_resources<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
-        session(eval).declared.borrow_mut().config.choice = Choice::Nothing;
+        session(eval).declared.borrow_mut().config.enabled_resources = EnabledResources::Nothing;
         Ok(NoneType)
     }
 }
 
 fn define<'v>(
     function: &'static str,
-    kind: Kind,
+    kind: SettingKind,
     name: Value<'v>,
     args: Option<Value<'v>>,
     usage: Option<Value<'v>>,

@@ -10,7 +10,7 @@ use super::docker::{container_arguments, declare, image_reference, image_referen
 use super::image_files::{Filters, ignores};
 // The parameter `command` would hide the function.
 use crate::arguments::{Function, command as shell_command};
-use crate::declare::ImageDeclaration;
+use crate::declarations::ImageDeclaration;
 use crate::session::session;
 use crate::values::CustomBuildValue;
 
@@ -92,10 +92,10 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             roots: deps,
             live_update: super::live_update::live_update(argument("live_update", live_update), session)?,
             match_in_env_vars: flag("match_in_env_vars", match_in_env_vars)?,
-            entrypoint: argument("entrypoint", entrypoint).unix_words()?,
+            entrypoint: argument("entrypoint", entrypoint).unix_argv()?,
             container_args: container_arguments(argument("container_args", container_args))?,
             image_deps: image_references(argument("image_deps", image_deps))?,
-            ..ImageDeclaration::new(session.place(eval)?, reference.clone(), ImageBuild::Custom(build))
+            ..ImageDeclaration::new(session.span(eval)?, reference.clone(), ImageBuild::Custom(build))
         };
         declare(function, session, declaration)?;
         Ok(CustomBuildValue(reference))

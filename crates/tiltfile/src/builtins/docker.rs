@@ -10,10 +10,10 @@ use starlark::starlark_module;
 use starlark::values::Value;
 use starlark::values::none::NoneType;
 
-pub(super) use super::image_files::repositories;
+pub(super) use super::image_files::git_dir_rules;
 use super::image_files::{Filters, ignores};
 use crate::arguments::{Argument, Function};
-use crate::declare::ImageDeclaration;
+use crate::declarations::ImageDeclaration;
 use crate::failure::raise;
 use crate::session::{Session, session};
 use lilt_model::reference::Reference;
@@ -77,7 +77,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             session.declared.borrow_mut().warnings.push(warning.to_owned());
         }
         let reference = image_reference(function.argument("ref", r#ref))?;
-        let context = function.argument("context", context).path_or_here(session)?;
+        let context = function.argument("context", context).path_or_directory(session)?;
         let contents = argument("dockerfile_contents", dockerfile_contents);
         let path = argument("dockerfile", dockerfile);
         if contents.is_given() && path.is_given() {
@@ -135,9 +135,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             watch_ignores,
             live_update: super::live_update::live_update(argument("live_update", live_update), session)?,
             match_in_env_vars: argument("match_in_env_vars", match_in_env_vars).boolean()?.unwrap_or(false),
-            entrypoint: argument("entrypoint", entrypoint).unix_words()?,
+            entrypoint: argument("entrypoint", entrypoint).unix_argv()?,
             container_args: container_arguments(argument("container_args", container_args))?,
-            ..ImageDeclaration::new(session.place(eval)?, reference, ImageBuild::Docker(build))
+            ..ImageDeclaration::new(session.span(eval)?, reference, ImageBuild::Docker(build))
         };
         declare(function, session, declaration)?;
         Ok(NoneType)
@@ -207,8 +207,8 @@ pub(super) fn declare(
 ) -> starlark::Result<()> {
     let mut declared = session.declared.borrow_mut();
     if let Some(other) = declared.images.iter().find(|other| other.reference == declaration.reference) {
-        let (name, place) = (&declaration.reference, other.place.location());
-        return Err(function.refuse(format!("the image {} is already defined at {place}", name.familiar())));
+        let (name, span) = (&declaration.reference, other.span.location());
+        return Err(function.refuse(format!("the image {} is already defined at {span}", name.familiar())));
     }
     declared.images.push(declaration);
     Ok(())

@@ -117,7 +117,7 @@ fn read<'v>(
     default: Option<Value<'v>>,
     session: &Session<'_>,
 ) -> starlark::Result<Read<'v>> {
-    let path = Function(function).argument("paths", path).path_or_here(session)?;
+    let path = Function(function).argument("paths", path).path_or_directory(session)?;
     match (session.read(&path), default) {
         (Ok(content), _) => Ok(Read::Text(yaml::decode(&content).into_owned(), path.display().to_string())),
         (Err(error), Some(default)) if error.kind() == std::io::ErrorKind::NotFound => {

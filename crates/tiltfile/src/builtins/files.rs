@@ -32,7 +32,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Blob> {
         let function = Function("read_file");
         let session = session(eval);
-        let path = function.argument("paths", paths).path_or_here(session)?;
+        let path = function.argument("paths", paths).path_or_directory(session)?;
         let default = function.argument("default", default).text()?;
         let text = match (session.read(&path), default) {
             (Ok(content), _) => yaml::decode(&content).into_owned(),
@@ -45,7 +45,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// Reloads the Tiltfile when this file or directory changes.
     fn watch_file<'v>(paths: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
         let session = session(eval);
-        let path = Function("watch_file").argument("paths", paths).path_or_here(session)?;
+        let path = Function("watch_file").argument("paths", paths).path_or_directory(session)?;
         session.watch(&path);
         Ok(NoneType)
     }
@@ -58,7 +58,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Vec<String>> {
         let function = Function("listdir");
         let session = session(eval);
-        let directory = function.argument("dir", dir).path_or_here(session)?;
+        let directory = function.argument("dir", dir).path_or_directory(session)?;
         let recursive = function.argument("recursive", recursive).boolean()?.unwrap_or(false);
         if recursive {
             session.watch(&directory);
@@ -77,14 +77,14 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     fn local_git_repo<'v>(paths: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<GitRepo> {
         let function = Function("local_git_repo");
         let session = session(eval);
-        let folder = function.argument("paths", paths).path_or_here(session)?;
-        if !session.outside.exists(&folder) {
+        let folder = function.argument("paths", paths).path_or_directory(session)?;
+        if !session.system.exists(&folder) {
             session.watch_entry(&folder);
             let error = ErrorKind::NotFound.into();
             return Err(raise(session.unreadable(&folder, &error)));
         }
         // In a worktree or a submodule it is a file.
-        if !session.outside.exists(&folder.join(".git")) {
+        if !session.system.exists(&folder.join(".git")) {
             session.watch_entry(&folder.join(".git"));
             let message = format!("{} is no git repository: it has no .git", folder.display());
             return Err(function.refuse(message));
@@ -103,7 +103,7 @@ fn list(
     if session.is_cancelled() {
         return Err(raise(crate::failure::cancelled()));
     }
-    let entries = match session.outside.list_directory(directory) {
+    let entries = match session.system.list_directory(directory) {
         Ok(entries) => entries,
         Err(error) => return Ok(Err(error)),
     };

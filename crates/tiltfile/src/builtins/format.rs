@@ -10,9 +10,7 @@ use starlark::values::{Heap, UnpackValue, Value, ValueLike};
 use crate::environment;
 use crate::failure::{raise, refuse};
 use crate::values::Environ;
-use crate::values::text::{
-    Exponent, fixed, float, quote, scientific, type_name, write_display, write_represent,
-};
+use crate::values::text::{Exponent, fixed, float, quote, scientific, type_name, write_display, write_repr};
 
 /// Puts values into a text at its `%s`, `%d` and so on.
 pub(super) fn percent<'v>(format: &str, values: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
@@ -67,7 +65,7 @@ fn member<'v>(values: Value<'v>, name: &str, heap: Heap<'v>) -> starlark::Result
 fn convert<'v>(verb: char, value: Value<'v>, heap: Heap<'v>, out: &mut String) -> starlark::Result<()> {
     match verb {
         's' => write_display(value, heap, out)?,
-        'r' => write_represent(value, heap, out)?,
+        'r' => write_repr(value, heap, out)?,
         'd' | 'i' | 'o' | 'x' | 'X' => out.push_str(&integer(verb, value, heap)?),
         'e' | 'f' | 'g' | 'E' | 'F' | 'G' => out.push_str(&real(verb, value)?),
         'c' => out.push(character(value)?),
@@ -170,7 +168,7 @@ pub(super) fn braces<'v>(
         }
         match conversion {
             "s" => write_display(value, heap, &mut out)?,
-            "r" => write_represent(value, heap, &mut out)?,
+            "r" => write_repr(value, heap, &mut out)?,
             other => {
                 let mut shown = String::new();
                 quote(other, &mut shown);

@@ -46,7 +46,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let function = Function("helm");
         let session = session(eval);
         let argument = |name, value| function.argument(name, value);
-        let chart = function.argument("paths", paths).path_or_here(session)?;
+        let chart = function.argument("paths", paths).path_or_directory(session)?;
         check_chart(session, &chart)?;
         session.watch(&chart);
         for dependency in local_dependencies(session, &chart)? {
@@ -85,20 +85,20 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let mut objects: Vec<Json> =
             parse(&text, &source, None)?.into_iter().map(|(_, object)| object).collect();
         for object in &mut objects {
-            give_namespace(object, &namespace);
+            set_default_namespace(object, &namespace);
         }
         objects_blob(&objects, &source)
     }
 }
 
 fn check_chart(session: &Session<'_>, chart: &Path) -> starlark::Result<()> {
-    if session.outside.is_dir(chart) {
+    if session.system.is_dir(chart) {
         return Ok(());
     }
     let shown = chart.display();
     // The Tiltfile is loaded again when it becomes a directory.
     session.watch_entry(chart);
-    let failure = if session.outside.exists(chart) {
+    let failure = if session.system.exists(chart) {
         Failure::user(format!("helm: {shown} is no directory with a Chart.yaml"))
     } else {
         let failure = Failure::user(format!("helm: there is no chart directory {shown}"));
@@ -112,7 +112,7 @@ fn local_dependencies(session: &Session<'_>, chart: &Path) -> starlark::Result<V
     let mut found = Vec::new();
     for name in ["Chart.yaml", "requirements.yaml"] {
         let path = chart.join(name);
-        let metadata = match session.outside.read_file(&path) {
+        let metadata = match session.system.read_file(&path) {
             Ok(content) => yaml::document(&yaml::decode(&content)).map_err(|error| error.to_string()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => Err(error.to_string()),
@@ -147,7 +147,7 @@ fn without_tests(rendered: &str) -> String {
     kept.join("---\n")
 }
 
-fn give_namespace(object: &mut Json, namespace: &str) {
+fn set_default_namespace(object: &mut Json, namespace: &str) {
     let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) else { return };
     let own = metadata.get("namespace").and_then(Json::as_str);
     if own.is_none_or(str::is_empty) {

@@ -33,11 +33,11 @@ pub(super) fn ignores_in(
     directories: &[PathBuf],
     filters: &Filters,
 ) -> starlark::Result<Vec<IgnoreRule>> {
-    let places: Vec<PathBuf> = filters.dockerfile.iter().chain(directories).cloned().collect();
-    let mut rules = repositories(session, &places);
+    let paths: Vec<PathBuf> = filters.dockerfile.iter().chain(directories).cloned().collect();
+    let mut rules = git_dir_rules(session, &paths);
     let mut seen: Vec<&PathBuf> = Vec::new();
     for directory in directories {
-        if seen.contains(&directory) || !session.outside.is_dir(directory) {
+        if seen.contains(&directory) || !session.system.is_dir(directory) {
             continue;
         }
         seen.push(directory);
@@ -76,15 +76,15 @@ fn dockerignore(session: &Session<'_>, directory: &Path, dockerfile: Option<&Pat
         own.push(".dockerignore");
         PathBuf::from(own)
     });
-    own.filter(|own| session.outside.exists(own)).unwrap_or_else(|| directory.join(".dockerignore"))
+    own.filter(|own| session.system.exists(own)).unwrap_or_else(|| directory.join(".dockerignore"))
 }
 
 /// Returns a rule for the `.git` folder of each path that is the root of a repository.
-pub(super) fn repositories(session: &Session<'_>, paths: &[PathBuf]) -> Vec<IgnoreRule> {
+pub(super) fn git_dir_rules(session: &Session<'_>, paths: &[PathBuf]) -> Vec<IgnoreRule> {
     let mut found: Vec<IgnoreRule> = Vec::new();
     for path in paths {
         let rule = IgnoreRule::path(path.join(".git"));
-        if session.is_repository(&rule.base) && !found.contains(&rule) {
+        if session.is_git_dir(&rule.base) && !found.contains(&rule) {
             found.push(rule);
         }
     }

@@ -15,8 +15,8 @@ use starlark::values::tuple::UnpackTuple;
 use starlark::values::{Value, ValueLike};
 
 use crate::arguments::{Argument, Function};
-use crate::declare::ObjectDeclaration;
-use crate::failure::{Place, excerpt, raise};
+use crate::declarations::ObjectDeclaration;
+use crate::failure::{SourceSpan, excerpt, raise};
 use crate::session::{Session, session};
 use crate::values::{Blob, ForwardValue};
 use lilt_model::yaml;
@@ -35,11 +35,11 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<NoneType> {
         let function = Function("k8s_yaml");
         let session = session(eval);
-        let place = session.place(eval)?;
+        let span = session.span(eval)?;
         let allow_duplicates =
             function.argument("allow_duplicates", allow_duplicates).boolean()?.unwrap_or(false);
         let argument = function.argument("yaml", yaml);
-        let objects = read_objects(session, argument, &place)?;
+        let objects = read_objects(session, argument, &span)?;
         // An empty file may be filled later; an empty blob is an error.
         let first = argument.elements().first().copied();
         if objects.is_empty() && first.is_none_or(|first| first.downcast_ref::<Blob>().is_some()) {
@@ -55,9 +55,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
                         Failure::user(format!("the object {name} is given twice, first at {first}"));
                     return Err(raise(failure.hint("pass allow_duplicates=True if that is meant")));
                 }
-                declared.object_places.entry(name).or_insert_with(|| place.clone());
+                declared.object_places.entry(name).or_insert_with(|| span.clone());
             }
-            declared.objects.push(ObjectDeclaration { place: place.clone(), origin, value: object });
+            declared.objects.push(ObjectDeclaration { span: span.clone(), origin, value: object });
         }
         Ok(NoneType)
     }
@@ -92,7 +92,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         );
         let matcher = selector.matcher().map_err(|problem| function.refuse(problem))?;
         let labels = function.argument("labels", labels).string_map()?;
-        let objects = read_objects(session, argument, &session.place(eval)?)?;
+        let objects = read_objects(session, argument, &session.span(eval)?)?;
         let (matching, others): (Vec<Json>, Vec<Json>) =
             objects.into_iter().map(|(_, object)| object).partition(|object| matcher.matches(object));
         let (matching, unlabelled): (Vec<Json>, Vec<Json>) =
@@ -156,7 +156,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<String> {
         let _ = (arguments, named);
-        let context = session(eval).outside.kube_context().map_err(raise)?;
+        let context = session(eval).system.kube_context().map_err(raise)?;
         Ok(context.map(|context| context.name).unwrap_or_default())
     }
 
@@ -167,7 +167,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<String> {
         let _ = (arguments, named);
-        let context = session(eval).outside.kube_context().map_err(raise)?;
+        let context = session(eval).system.kube_context().map_err(raise)?;
         let namespace = context.map(|context| context.namespace).filter(|namespace| !namespace.is_empty());
         Ok(namespace.unwrap_or_else(|| "default".to_owned()))
     }
@@ -191,13 +191,13 @@ pub(super) fn objects_blob(objects: &[Json], source: &str) -> starlark::Result<B
 pub(super) fn read_objects(
     session: &Session<'_>,
     argument: Argument<'_>,
-    place: &Place,
+    span: &SourceSpan,
 ) -> starlark::Result<Vec<(Location, Json)>> {
     let mut objects = Vec::new();
     for element in argument.elements() {
         if let Some(blob) = element.downcast_ref::<Blob>() {
             let found = parse(&blob.text, &blob.source, None)?;
-            objects.extend(found.into_iter().map(|(_, object)| (place.location(), object)));
+            objects.extend(found.into_iter().map(|(_, object)| (span.location(), object)));
             continue;
         }
         let path = element
@@ -247,16 +247,16 @@ pub(super) fn explain(error: &yaml::YamlError, text: &str, source: &str, path: O
 fn matching_files(session: &Session<'_>, pattern: &str) -> starlark::Result<Vec<PathBuf>> {
     let path = session.absolute(pattern);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if !name.contains('*') || session.outside.exists(&path) {
+    if !name.contains('*') || session.system.exists(&path) {
         return Ok(vec![path]);
     }
     let directory = path.parent().unwrap_or(Path::new("/"));
     let entries = session
-        .outside
+        .system
         .list_directory(directory)
         .inspect_err(|_| session.watch_entry(directory))
         .map_err(|error| raise(session.unreadable(directory, &error)))?;
-    let matches = |entry: &crate::outside::Entry| {
+    let matches = |entry: &crate::system::DirEntry| {
         let entry_name = entry.path.file_name().unwrap_or_default().to_string_lossy();
         !entry.is_dir && matches_stars(&name, &entry_name)
     };

@@ -10,7 +10,7 @@ use starlark::values::none::NoneType;
 
 use super::kubernetes_resource::readiness;
 use crate::arguments::{Argument, Function};
-use crate::kinds::Locations;
+use crate::kinds::ImageLocations;
 use crate::session::{Session, session};
 
 #[starlark_module]
@@ -41,7 +41,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
                 return Err(function.refuse("image_json_path and image_object cannot both be given"));
             }
             (true, Some(object)) => Some(object),
-            (false, None) => Some(Locations::Paths(paths)),
+            (false, None) => Some(ImageLocations::Paths(paths)),
             (true, None) => None,
         };
         let readiness = readiness(function.argument("pod_readiness", pod_readiness))?;
@@ -79,7 +79,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let paths = self::paths(session(eval), function.argument("paths", paths))?;
         let selector = ObjectSelector::partial(&api_version, &kind, &name, &namespace);
         let mut declared = session(eval).declared.borrow_mut();
-        let defined = declared.kinds.define(&selector, Some(Locations::Paths(paths)), None);
+        let defined = declared.kinds.define(&selector, Some(ImageLocations::Paths(paths)), None);
         defined.map_err(|problem| function.refuse(problem))?;
         Ok(NoneType)
     }
@@ -105,7 +105,7 @@ fn check_path(session: &Session<'_>, argument: Argument<'_>, path: &str) -> star
     Ok(())
 }
 
-fn image_fields(session: &Session<'_>, argument: Argument<'_>) -> starlark::Result<Option<Locations>> {
+fn image_fields(session: &Session<'_>, argument: Argument<'_>) -> starlark::Result<Option<ImageLocations>> {
     const FORM: &str = "a dict of the form {'json_path': …, 'repo_field': …, 'tag_field': …}";
     let Some(value) = argument.value() else { return Ok(None) };
     let fields = argument.string_map()?;
@@ -113,7 +113,7 @@ fn image_fields(session: &Session<'_>, argument: Argument<'_>) -> starlark::Resu
     match (get("json_path"), get("repo_field"), get("tag_field"), fields.len()) {
         (Some(path), Some(repo_field), Some(tag_field), 3) => {
             check_path(session, argument, &path)?;
-            Ok(Some(Locations::Object { path, fields: ImageObject { repo_field, tag_field } }))
+            Ok(Some(ImageLocations::Object { path, fields: ImageObject { repo_field, tag_field } }))
         }
         _ => Err(argument.wrong(FORM, value)),
     }

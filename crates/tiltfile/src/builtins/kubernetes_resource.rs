@@ -16,9 +16,9 @@ use starlark::values::dict::DictRef;
 use starlark::values::none::NoneType;
 
 use super::docker::{declare, image_references};
-use super::image_files::{Filters, ignores, repositories};
+use super::image_files::{Filters, git_dir_rules, ignores};
 use crate::arguments::{Argument, Function, command};
-use crate::declare::{CustomDeployDeclaration, ImageDeclaration, ResourceOptions};
+use crate::declarations::{CustomDeployDeclaration, ImageDeclaration, ResourceOptions};
 use crate::session::session;
 use crate::workload_function;
 
@@ -66,7 +66,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let session = session(eval);
         let argument = |name, value| function.argument(name, value);
         let options = ResourceOptions {
-            place: session.place(eval)?,
+            span: session.span(eval)?,
             workload: argument("workload", workload).resource_name()?,
             new_name: argument("new_name", new_name).resource_name()?,
             forwards: argument("port_forwards", port_forwards).forwards()?,
@@ -151,10 +151,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let image_argument = argument("image_selector", image_selector);
         let image_selector = image_argument.string()?;
         let container_selector = argument("container_selector", container_selector).string()?;
-        let place = session.place(eval)?;
-        let mut watch_ignores: Vec<IgnoreRule> =
-            live_update.iter().flat_map(what_live_update_takes).collect();
-        watch_ignores.extend(repositories(session, &deps));
+        let span = session.span(eval)?;
+        let mut watch_ignores: Vec<IgnoreRule> = live_update.iter().flat_map(synced_paths).collect();
+        watch_ignores.extend(git_dir_rules(session, &deps));
         let mut live_update_image = None;
         if let Some(mut update) = live_update {
             let reference = match (image_selector.as_str(), container_selector.as_str()) {
@@ -176,14 +175,14 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
                 watch_ignores: ignores(session, &deps, &Filters::default())?,
                 roots: deps.clone(),
                 live_update: Some(update),
-                ..ImageDeclaration::new(place.clone(), reference.clone(), ImageBuild::LiveUpdateOnly)
+                ..ImageDeclaration::new(span.clone(), reference.clone(), ImageBuild::LiveUpdateOnly)
             };
             declare(function, session, declaration)?;
             live_update_image = Some(reference);
         }
         let files = FileSet::new(deps, watch_ignores);
         session.declared.borrow_mut().custom_deploys.push(CustomDeployDeclaration {
-            place,
+            span,
             name,
             deploy: CustomDeploy { apply, delete, files },
             image_deps: image_references(argument("image_deps", image_deps))?,
@@ -214,13 +213,13 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if parameters != 1 {
             return Err(argument.refuse(format!("it must take one argument, not {parameters}")));
         }
-        workload_function::note(func, eval)?;
+        workload_function::set(func, eval)?;
         Ok(NoneType)
     }
 }
 
 /// Returns ignore rules for the paths that live updates sync: a change to them deploys nothing.
-fn what_live_update_takes(update: &LiveUpdate) -> Vec<IgnoreRule> {
+fn synced_paths(update: &LiveUpdate) -> Vec<IgnoreRule> {
     let mut patterns = Vec::new();
     let mut rules = Vec::new();
     for path in update.syncs.iter().map(|sync| &sync.local).chain(&update.stop_paths) {
@@ -295,7 +294,7 @@ mod tests {
             stop_paths: vec!["/project/package.json".into()],
             ..LiveUpdate::default()
         };
-        let matcher = Matcher::new(&what_live_update_takes(&update)).unwrap();
+        let matcher = Matcher::new(&synced_paths(&update)).unwrap();
         let ignored = |path: &str| matcher.ignores(Path::new(path));
         for path in [
             "/project/src/a.py",

@@ -35,7 +35,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Blob> {
         let function = Function("kustomize");
         let session = session(eval);
-        let directory = function.argument("paths", paths).path_or_here(session)?;
+        let directory = function.argument("paths", paths).path_or_directory(session)?;
         let given = function.argument("kustomize_bin", kustomize_bin).string()?;
         let flags = function.argument("flags", flags).string_list()?;
         let mut tree = Tree::default();
@@ -89,7 +89,7 @@ impl Tree {
         }
         self.seen.push(directory.to_owned());
         let candidates = FILE_NAMES.map(|name| directory.join(name));
-        let found: Vec<&PathBuf> = candidates.iter().filter(|path| session.outside.exists(path)).collect();
+        let found: Vec<&PathBuf> = candidates.iter().filter(|path| session.system.exists(path)).collect();
         let file = match found.as_slice() {
             [file] => (*file).clone(),
             [] => {
@@ -106,7 +106,7 @@ impl Tree {
             }
         };
         self.files.push(file.clone());
-        let kustomization = match session.outside.read_file(&file) {
+        let kustomization = match session.system.read_file(&file) {
             Ok(content) => yaml::document(&yaml::decode(&content)).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
@@ -118,18 +118,18 @@ impl Tree {
                     "kustomize: cannot read {}: {problem}\nlilt watches the files beside it, not those that it lists",
                     file.display()
                 ));
-                let entries = session.outside.list_directory(directory).unwrap_or_default();
+                let entries = session.system.list_directory(directory).unwrap_or_default();
                 self.files.extend(entries.into_iter().filter(|entry| !entry.is_dir).map(|entry| entry.path));
                 return;
             }
         };
-        for name in mentioned(&kustomization) {
+        for name in listed_paths(&kustomization) {
             let path = clean(&directory.join(&name));
-            if is_remote(&name) && !session.outside.exists(&path) {
+            if is_remote(&name) && !session.system.exists(&path) {
                 continue;
             }
-            let is_kustomization = FILE_NAMES.iter().any(|name| session.outside.exists(&path.join(name)));
-            if session.outside.is_dir(&path) && is_kustomization {
+            let is_kustomization = FILE_NAMES.iter().any(|name| session.system.exists(&path.join(name)));
+            if session.system.is_dir(&path) && is_kustomization {
                 self.add(session, &path);
             } else {
                 self.files.push(path);
@@ -152,7 +152,7 @@ fn is_remote(name: &str) -> bool {
 }
 
 /// Returns the paths that a kustomization names in any of its fields.
-fn mentioned(kustomization: &Json) -> Vec<String> {
+fn listed_paths(kustomization: &Json) -> Vec<String> {
     let list = |value: Option<&Json>| value.and_then(Json::as_array).cloned().unwrap_or_default();
     let mut found: Vec<String> = Vec::new();
     for field in [
@@ -218,7 +218,7 @@ mod tests {
                     patches: [{path: q.yaml}, {patch: x}]\nconfigMapGenerator: [{files: [k=f.txt, g.txt], envs: [e.env]}]\n\
                     secretGenerator: [{env: s.env}]\nhelmGlobals: {chartHome: h}\n\
                     helmCharts: [{name: own, valuesFile: v.yaml}, {name: fetched, repo: 'https://x'}]\n";
-        let mut found = mentioned(&yaml::document(text).unwrap());
+        let mut found = listed_paths(&yaml::document(text).unwrap());
         found.sort();
         assert_eq!(
             found,

@@ -17,7 +17,7 @@ use crate::session::{LoadedFile, Session, session};
 use crate::values::Range;
 use crate::values::mapping::pairs;
 use crate::values::structure::{NamedModule, Structure};
-use crate::values::text::{display, represent, type_name, write_display};
+use crate::values::text::{display, to_repr, type_name, write_display};
 
 /// Returns the argument of a builtin that takes exactly one.
 fn only<'v>(function: &str, args: UnpackTuple<Value<'v>>) -> starlark::Result<Value<'v>> {
@@ -64,7 +64,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// Ends the load here, without an error: what was declared so far counts. `code` is printed, if given.
     fn exit<'v>(code: Option<Value<'v>>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
         if let Some(code) = code.filter(|code| !code.is_none()) {
-            session(eval).print(&represent(code, eval.heap())?);
+            session(eval).print(&to_repr(code, eval.heap())?);
         }
         Err(stop())
     }
@@ -86,7 +86,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         #[starlark(require = pos)] x: Value<'v>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<String> {
-        represent(x, eval.heap())
+        to_repr(x, eval.heap())
     }
 
     /// How many elements a value has; of a string, how many bytes.

@@ -16,7 +16,7 @@ use crate::values::{LiveUpdateStep, Step};
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// A live update step: when a container starts, all synced files are copied into it. Must be the first step.
     fn initial_sync<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<LiveUpdateStep> {
-        note(Step::InitialSync, eval)
+        declare_step(Step::InitialSync, eval)
     }
 
     /// A live update step: a change to one of these files asks for a full build. Such steps come before `sync()`.
@@ -28,7 +28,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<LiveUpdateStep> {
         let paths = Function("fall_back_on").argument("paths", paths).paths(session(eval))?;
-        note(Step::FallBackOn(paths), eval)
+        declare_step(Step::FallBackOn(paths), eval)
     }
 
     /// A live update step: changed files below a path of this machine are copied into the container. Of several steps with the
@@ -43,14 +43,14 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<LiveUpdateStep> {
         let function = Function("sync");
-        let local = function.argument("local_path", local_path).path_or_here(session(eval))?;
+        let local = function.argument("local_path", local_path).path_or_directory(session(eval))?;
         let remote = function.argument("remote_path", remote_path);
         let container = remote.string()?;
         if !container.starts_with('/') {
             return Err(remote.refuse(format!("{container:?} must be an absolute path in the container")));
         }
         let container = clean_container_path(&container);
-        note(Step::Sync { local, container }, eval)
+        declare_step(Step::Sync { local, container }, eval)
     }
 
     /// A live update step: a command to run in the container after files were copied. Such steps come after `sync()`.
@@ -67,10 +67,10 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<LiveUpdateStep> {
         let function = Function("run");
         let cmd = function.argument("cmd", cmd);
-        let argv = cmd.unix_words()?.ok_or_else(|| cmd.refuse("a command is needed"))?;
+        let argv = cmd.unix_argv()?.ok_or_else(|| cmd.refuse("a command is needed"))?;
         let triggers = function.argument("trigger", trigger).strings()?;
         let echo_off = function.argument("echo_off", echo_off).boolean()?.unwrap_or(false);
-        note(Step::Run { argv, triggers, echo_off }, eval)
+        declare_step(Step::Run { argv, triggers, echo_off }, eval)
     }
 
     /// A live update step: starts the container's own process anew at the end, without a restart of the container. For
@@ -83,20 +83,20 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<LiveUpdateStep> {
         let triggers = Function("restart_process").argument("trigger", trigger).strings()?;
-        note(Step::RestartProcess { triggers }, eval)
+        declare_step(Step::RestartProcess { triggers }, eval)
     }
 
     /// A live update step: restarts the container at the end. For Docker Compose only; on Kubernetes use
     /// `restart_process()`.
     fn restart_container<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<LiveUpdateStep> {
-        note(Step::RestartContainer, eval)
+        declare_step(Step::RestartContainer, eval)
     }
 }
 
-fn note(step: Step, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<LiveUpdateStep> {
+fn declare_step(step: Step, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<LiveUpdateStep> {
     let session = session(eval);
-    let step = LiveUpdateStep { step, place: session.place(eval)? };
-    session.declared.borrow_mut().loose_steps.push((step.to_string(), step.place.clone()));
+    let step = LiveUpdateStep { step, span: session.span(eval)? };
+    session.declared.borrow_mut().unused_steps.push((step.to_string(), step.span.clone()));
     Ok(step)
 }
 
@@ -114,10 +114,10 @@ pub(super) fn live_update(
                 .refuse(format!("{} is no live update step such as sync() or run()", excerpt(*value))));
         };
         add(&mut update, step.step.clone(), index).map_err(|problem| argument.refuse(problem))?;
-        let same = |place: &crate::failure::Place| {
-            place.start == step.place.start && place.source.path() == step.place.source.path()
+        let same = |span: &crate::failure::SourceSpan| {
+            span.start == step.span.start && span.source.path() == step.span.source.path()
         };
-        session.declared.borrow_mut().loose_steps.retain(|(_, place)| !same(place));
+        session.declared.borrow_mut().unused_steps.retain(|(_, span)| !same(span));
     }
     if elements.is_empty() {
         return Ok(None);

@@ -9,11 +9,11 @@ use starlark::starlark_module;
 use starlark::values::Value;
 use starlark::values::none::NoneType;
 
-use super::docker::repositories;
+use super::docker::git_dir_rules;
 use super::probes::probe_of;
 use crate::arguments::{self, Argument, Function, command};
-use crate::declare::LocalDeclaration;
-use crate::failure::{Place, cancelled, raise, raise_without_excerpt};
+use crate::declarations::LocalDeclaration;
+use crate::failure::{SourceSpan, cancelled, raise, raise_without_excerpt};
 use crate::paths::clean;
 use crate::session::{Session, session};
 use crate::values::{Blob, LinkValue};
@@ -83,7 +83,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             dir,
             serve_dir,
         };
-        declare(Function("local_resource"), arguments, false, session.place(eval)?, session)
+        declare(Function("local_resource"), arguments, false, session.span(eval)?, session)
     }
 
     /// The old name of `local_resource`, for tests: `allow_parallel` is true unless given. Warns.
@@ -151,7 +151,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             dir,
             serve_dir,
         };
-        declare(Function("test"), arguments, true, session.place(eval)?, session)
+        declare(Function("test"), arguments, true, session.span(eval)?, session)
     }
 
     /// Runs a command while the Tiltfile loads and returns what it prints on its stdout. Fails if the command does.
@@ -220,12 +220,12 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let argument = function.argument("trigger_mode", trigger_mode);
         let mode = argument.trigger_mode()?.ok_or_else(|| argument.refuse("a mode is needed"))?;
         let session = session(eval);
-        let place = session.place(eval)?;
+        let span = session.span(eval)?;
         let mut declared = session.declared.borrow_mut();
         if let Some((_, first)) = &declared.trigger_mode {
             return Err(function.refuse(format!("it was already called at {}", first.location())));
         }
-        declared.trigger_mode = Some((mode, place));
+        declared.trigger_mode = Some((mode, span));
         Ok(NoneType)
     }
 }
@@ -256,7 +256,7 @@ fn declare(
     function: Function,
     given: LocalArguments<'_>,
     parallel_by_default: bool,
-    place: Place,
+    span: SourceSpan,
     session: &Session<'_>,
 ) -> starlark::Result<NoneType> {
     let argument = |name, value| function.argument(name, value);
@@ -269,9 +269,9 @@ fn declare(
     check_commands(function, update.as_ref(), serve.as_ref(), dir, serve_dir)?;
     let deps = argument("deps", given.deps).paths(session)?;
     let patterns = argument("ignore", given.ignore).patterns()?;
-    let mut places = deps.clone();
-    places.push(session.directory());
-    let mut ignores = repositories(session, &places);
+    let mut paths = deps.clone();
+    paths.push(session.directory());
+    let mut ignores = git_dir_rules(session, &paths);
     if !patterns.is_empty() {
         ignores.push(IgnoreRule { base: session.directory(), patterns });
     }
@@ -288,7 +288,7 @@ fn declare(
         session.declared.borrow_mut().warnings.push(warning);
     }
     let declaration = LocalDeclaration {
-        place,
+        span,
         name,
         // Without a command nothing can conflict with other updates.
         allow_parallel: allow_parallel.unwrap_or(parallel_by_default) || update.is_none(),
@@ -355,7 +355,7 @@ fn execute(
     let output = session.run(&progress, command, stdin.map(str::as_bytes), &mut each_line);
     let output = output.map_err(|error| match error.kind() {
         std::io::ErrorKind::Interrupted => raise(cancelled()),
-        std::io::ErrorKind::NotFound if !session.outside.is_dir(&command.dir) => {
+        std::io::ErrorKind::NotFound if !session.system.is_dir(&command.dir) => {
             session.watch_entry(&clean(&command.dir));
             raise(Failure::user(format!("local: no such directory: {}", command.dir.display())))
         }
@@ -371,15 +371,15 @@ fn execute(
             .exit_code
             .map_or("was ended by a signal".into(), |code| format!("exited with code {code}"));
         let failure = Failure::user(format!("local: {shown} {how}"));
-        let mut said = Vec::new();
+        let mut outputs = Vec::new();
         // Its stdout was shown already, unless it is quiet.
         for (name, stream) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
             let text = String::from_utf8_lossy(stream);
             if !text.trim().is_empty() && (quiet || name == "stderr") {
-                said.push(format!("its {name}:\n{}", text.trim_end()));
+                outputs.push(format!("its {name}:\n{}", text.trim_end()));
             }
         }
-        return Err(raise(if said.is_empty() { failure } else { failure.detail(said.join("\n")) }));
+        return Err(raise(if outputs.is_empty() { failure } else { failure.detail(outputs.join("\n")) }));
     }
     if !quiet && !echo_off && output.stdout.is_empty() && output.stderr.is_empty() {
         session.print(" → [no output]");

@@ -18,7 +18,7 @@ use crate::values::text::type_name;
 pub(super) type Named<'v> = SmallMap<String, Value<'v>>;
 
 /// Calls the interpreter's method of the value.
-pub(super) fn own<'v>(
+pub(super) fn call_own_method<'v>(
     this: Value<'v>,
     method: &str,
     args: &[Value<'v>],
@@ -41,10 +41,10 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let heap = eval.heap();
         if is_set(this) {
             let first = this.iterate(heap)?.next().ok_or_else(|| refuse("pop: empty set"))?;
-            own(this, "remove", &[first], &named, eval)?;
+            call_own_method(this, "remove", &[first], &named, eval)?;
             return Ok(first);
         }
-        own(this, "pop", &args.items, &named, eval)
+        call_own_method(this, "pop", &args.items, &named, eval)
     }
 
     fn __method_update<'v>(
@@ -54,7 +54,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         if DictRef::from_value(this).is_none() {
-            return own(this, "update", &args.items, &named, eval);
+            return call_own_method(this, "update", &args.items, &named, eval);
         }
         let pairs = pairs("update", &args.items, named, eval.heap())?;
         let pairs = pairs.into_iter().map(|(key, value)| Ok((key.get_hashed()?, value)));

@@ -8,7 +8,7 @@ use starlark::values::{Heap, Value};
 
 use super::format;
 use super::methods::is_set;
-use crate::values::{equality, limits, piece};
+use crate::values::{byte_string, equality, limits};
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
@@ -81,11 +81,11 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
         match value.unpack_str() {
-            Some(text) => Ok(heap.alloc(piece::at(text, index)?)),
+            Some(text) => Ok(heap.alloc(byte_string::byte_at(text, index)?)),
             None => {
                 // Checked here for Tilt's error message.
                 if let (kind @ ("list" | "tuple"), Ok(length)) = (value.get_type(), value.length()) {
-                    piece::place(kind, usize::try_from(length).unwrap_or(0), index)?;
+                    byte_string::resolve_index(kind, usize::try_from(length).unwrap_or(0), index)?;
                 }
                 value.at(index, heap)
             }
@@ -102,7 +102,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let given = |part: Value<'v>| Some(part).filter(|part| !part.is_none());
         let (start, end, step) = (given(start), given(end), step.into_option());
         match value.unpack_str() {
-            Some(text) => Ok(heap.alloc(&*piece::slice(text, start, end, step)?)),
+            Some(text) => Ok(heap.alloc(&*byte_string::slice(text, start, end, step)?)),
             None => value.slice(start, end, step, heap),
         }
     }

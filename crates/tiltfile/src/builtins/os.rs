@@ -14,7 +14,7 @@ use crate::arguments::Function;
 use crate::environment;
 use crate::failure::{raise, refuse};
 use crate::session::session;
-use crate::values::text::represent;
+use crate::values::text::to_repr;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
@@ -83,10 +83,10 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
     /// Whether there is such a file or directory.
     fn exists<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<bool> {
         let session = session(eval);
-        let path = Function("os.path.exists").argument("path", path).path_or_here(session)?;
+        let path = Function("os.path.exists").argument("path", path).path_or_directory(session)?;
         // The result may decide what the Tiltfile does: the path is watched.
         session.watch_entry(&path);
-        Ok(session.outside.exists(&path))
+        Ok(session.system.exists(&path))
     }
 
     /// Puts parts together to a path, without empty parts, `.` and `..`.
@@ -100,7 +100,7 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
                 Some("") => {}
                 Some(part) => parts.push(part),
                 None => {
-                    let given = represent(part, eval.heap())?;
+                    let given = to_repr(part, eval.heap())?;
                     let message = "os.path.join() only accepts strings. Argument";
                     return Err(refuse(format!("{message} #{index}: {given}")));
                 }
@@ -112,8 +112,8 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
     /// The path in full, with links resolved.
     fn realpath<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<String> {
         let session = session(eval);
-        let path = Function("os.path.realpath").argument("path", path).path_or_here(session)?;
-        match session.outside.real_path(&path) {
+        let path = Function("os.path.realpath").argument("path", path).path_or_directory(session)?;
+        match session.system.canonicalize(&path) {
             Ok(real) => Ok(real.display().to_string()),
             Err(error) => {
                 Err(raise(Failure::environment(format!("os.path.realpath: {}: {error}", path.display()))))

@@ -16,7 +16,7 @@ use crate::values::Range;
 use crate::values::limits::check_list;
 use crate::values::text::type_name;
 
-fn whole(value: Value<'_>) -> Result<i64, String> {
+fn as_i64(value: Value<'_>) -> Result<i64, String> {
     match i64::unpack_value(value) {
         Ok(Some(number)) => Ok(number),
         _ if value.get_type() == "int" => {
@@ -35,7 +35,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Range> {
         let mut numbers = Vec::new();
         for (index, value) in args.items.iter().enumerate() {
-            let number = whole(*value).map_err(|why| format!("range: for parameter {}: {why}", index + 1));
+            let number = as_i64(*value).map_err(|why| format!("range: for parameter {}: {why}", index + 1));
             numbers.push(number.map_err(refuse)?);
         }
         let (start, stop, step) = match *numbers.as_slice() {

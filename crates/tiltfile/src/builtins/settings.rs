@@ -40,7 +40,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let function = Function("update_settings");
         let parallel = at_least(1, function.argument("max_parallel_updates", max_parallel_updates))?;
         let timeout = at_least(1, function.argument("k8s_upsert_timeout_secs", k8s_upsert_timeout_secs))?;
-        let fine =
+        let unused_images =
             function.argument("suppress_unused_image_warnings", suppress_unused_image_warnings).strings()?;
         let apply = function.argument("k8s_server_side_apply", k8s_server_side_apply);
         let apply = match apply.string()?.as_str() {
@@ -57,7 +57,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         settings.max_parallel_updates = parallel.unwrap_or(settings.max_parallel_updates);
         settings.server_side_apply = apply.unwrap_or(settings.server_side_apply);
         settings.live_update_agent = agent.unwrap_or(settings.live_update_agent);
-        settings.suppress_unused_image_warnings.extend(fine);
+        settings.suppress_unused_image_warnings.extend(unused_images);
         Ok(NoneType)
     }
 
@@ -74,9 +74,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("ci_settings");
-        let grace = length_of_time(function.argument("k8s_grace_period", k8s_grace_period))?;
-        let timeout = length_of_time(function.argument("timeout", timeout))?;
-        let readiness = length_of_time(function.argument("readiness_timeout", readiness_timeout))?;
+        let grace = duration_argument(function.argument("k8s_grace_period", k8s_grace_period))?;
+        let timeout = duration_argument(function.argument("timeout", timeout))?;
+        let readiness = duration_argument(function.argument("readiness_timeout", readiness_timeout))?;
         let ci = &mut session(eval).declared.borrow_mut().settings.ci;
         ci.k8s_grace_period = grace.or(ci.k8s_grace_period);
         ci.timeout = timeout.or(ci.timeout);
@@ -223,7 +223,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             function.argument("env", None),
         )?
         .ok_or_else(|| words.refuse("a command is needed"))?;
-        let period = length_of_time(function.argument("period", period))?;
+        let period = duration_argument(function.argument("period", period))?;
         let period = period.filter(|period| !period.is_zero()).unwrap_or(Telemetry::PERIOD);
         let telemetry = &mut session.declared.borrow_mut().settings.telemetry;
         if let Some(other) = telemetry {
@@ -248,7 +248,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if feature_name.is_some() && msg.is_some() {
             return Err(function.refuse("feature_name and msg mean the same: give one of them"));
         }
-        switch(function.argument("feature_name", feature_name.or(msg)), true, session(eval))
+        set_feature(function.argument("feature_name", feature_name.or(msg)), true, session(eval))
     }
 
     /// Switches a feature off.
@@ -256,7 +256,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// # Arguments
     /// * `msg`: the name of the feature, `snapshots` or `cluster_refresh`
     fn disable_feature<'v>(msg: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
-        switch(Function("disable_feature").argument("msg", msg), false, session(eval))
+        set_feature(Function("disable_feature").argument("msg", msg), false, session(eval))
     }
 
     /// Takes the button that makes snapshots off the page.
@@ -320,12 +320,12 @@ fn at_least(least: u32, argument: Argument<'_>) -> starlark::Result<Option<u32>>
     checked.transpose()
 }
 
-fn length_of_time(argument: Argument<'_>) -> starlark::Result<Option<Duration>> {
+fn duration_argument(argument: Argument<'_>) -> starlark::Result<Option<Duration>> {
     let text = argument.text()?;
     text.map(|text| duration::parse(&text).map_err(|problem| argument.refuse(problem))).transpose()
 }
 
-fn switch(argument: Argument<'_>, on: bool, session: &Session<'_>) -> starlark::Result<NoneType> {
+fn set_feature(argument: Argument<'_>, on: bool, session: &Session<'_>) -> starlark::Result<NoneType> {
     let name = argument.string()?;
     let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) else {
         let near = nearest(&name, FEATURES.iter().map(|feature| feature.name));

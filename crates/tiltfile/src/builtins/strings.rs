@@ -9,11 +9,11 @@ use starlark::values::tuple::{TupleRef, UnpackTuple};
 use starlark::values::{Heap, Value};
 
 use super::format;
-use super::methods::{Named, own};
+use super::methods::{Named, call_own_method};
 use crate::failure::refuse;
+use crate::values::byte_string;
 use crate::values::elements::{Elements, Unit};
 use crate::values::limits::check_text;
-use crate::values::piece;
 use crate::values::text::type_name;
 
 #[starlark_module]
@@ -25,7 +25,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         #[starlark(kwargs)] named: Named<'v>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        let Some(text) = this.unpack_str() else { return own(this, method, &args.items, &named, eval) };
+        let Some(text) = this.unpack_str() else {
+            return call_own_method(this, method, &args.items, &named, eval);
+        };
         let heap = eval.heap();
         let args = args.items.as_slice();
         if method == "format" {
@@ -34,49 +36,49 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if !named.is_empty() {
             return Err(refuse(format!("{method}: unexpected keyword arguments")));
         }
-        let call = Call { method, text, args, heap };
+        let call = StringMethod { method, text, args, heap };
         match method {
             "split" | "rsplit" => {
                 call.check_separator()?;
-                own(this, method, args, &named, eval)
+                call_own_method(this, method, args, &named, eval)
             }
             _ => call.run(),
         }
     }
 }
 
-struct Call<'v, 'a> {
+struct StringMethod<'v, 'a> {
     method: &'a str,
     text: &'a str,
     args: &'a [Value<'v>],
     heap: Heap<'v>,
 }
 
-impl<'v> Call<'v, '_> {
+impl<'v> StringMethod<'v, '_> {
     fn run(&self) -> starlark::Result<Value<'v>> {
         let heap = self.heap;
         Ok(match self.method {
-            "elems" => self.view(Unit::Element)?,
-            "elem_ords" => self.view(Unit::ElementNumber)?,
-            "codepoints" => self.view(Unit::Codepoint)?,
-            "codepoint_ords" => self.view(Unit::CodepointNumber)?,
-            "lower" => heap.alloc(self.each_letter(|_, letter| lower(letter))?),
-            "upper" => heap.alloc(self.each_letter(|_, letter| upper(letter))?),
-            "capitalize" => heap.alloc(self.each_letter(|last, letter| match last {
+            "elems" => self.elements(Unit::Element)?,
+            "elem_ords" => self.elements(Unit::ElementNumber)?,
+            "codepoints" => self.elements(Unit::Codepoint)?,
+            "codepoint_ords" => self.elements(Unit::CodepointNumber)?,
+            "lower" => heap.alloc(self.map_chars(|_, letter| lower(letter))?),
+            "upper" => heap.alloc(self.map_chars(|_, letter| upper(letter))?),
+            "capitalize" => heap.alloc(self.map_chars(|last, letter| match last {
                 None => title(letter),
                 Some(_) => lower(letter),
             })?),
-            "title" => heap.alloc(self.each_letter(|last, letter| match last.is_some_and(is_cased) {
+            "title" => heap.alloc(self.map_chars(|last, letter| match last.is_some_and(is_cased) {
                 true => lower(letter),
                 false => title(letter),
             })?),
             "count" => {
-                let (sub, part, _) = self.search()?;
+                let (sub, part, _) = self.find_range()?;
                 let found = if sub.is_empty() { part.chars().count() + 1 } else { part.matches(sub).count() };
                 heap.alloc(i32::try_from(found).unwrap_or(i32::MAX))
             }
             "find" | "rfind" | "index" | "rindex" => self.find()?,
-            "startswith" | "endswith" => Value::new_bool(self.has_end()?),
+            "startswith" | "endswith" => Value::new_bool(self.has_affix()?),
             "join" => heap.alloc(self.join()?),
             "replace" => heap.alloc(self.replace()?),
             "splitlines" => self.lines()?,
@@ -84,7 +86,7 @@ impl<'v> Call<'v, '_> {
         })
     }
 
-    fn arity(&self, least: usize, most: usize) -> starlark::Result<()> {
+    fn check_arity(&self, least: usize, most: usize) -> starlark::Result<()> {
         let count = self.args.len();
         let wanted = match (count, least == most) {
             _ if (least..=most).contains(&count) => return Ok(()),
@@ -103,14 +105,14 @@ impl<'v> Call<'v, '_> {
         })
     }
 
-    fn view(&self, unit: Unit) -> starlark::Result<Value<'v>> {
-        self.arity(0, 0)?;
+    fn elements(&self, unit: Unit) -> starlark::Result<Value<'v>> {
+        self.check_arity(0, 0)?;
         Ok(self.heap.alloc(Elements { text: self.text.to_owned(), unit }))
     }
 
     /// Maps each character; `change` also gets the previous result.
-    fn each_letter(&self, change: impl Fn(Option<char>, char) -> char) -> starlark::Result<String> {
-        self.arity(0, 0)?;
+    fn map_chars(&self, change: impl Fn(Option<char>, char) -> char) -> starlark::Result<String> {
+        self.check_arity(0, 0)?;
         let mut last = None;
         let changed = self.text.chars().map(|letter| {
             let new = change(last, letter);
@@ -122,23 +124,25 @@ impl<'v> Call<'v, '_> {
 
     /// Returns the range of the second and third argument, and where it begins.
     fn part(&self) -> starlark::Result<(std::borrow::Cow<'_, str>, usize)> {
-        let (start, end) = piece::range(self.text, self.args.get(1).copied(), self.args.get(2).copied())
-            .map_err(|error| refuse(format!("{}: {}", self.method, error.without_diagnostic())))?;
-        Ok((piece::of_bytes(self.text, start, end), start))
+        let (start, end) =
+            byte_string::byte_range(self.text, self.args.get(1).copied(), self.args.get(2).copied())
+                .map_err(|error| refuse(format!("{}: {}", self.method, error.without_diagnostic())))?;
+        Ok((byte_string::substring(self.text, start, end), start))
     }
 
-    fn search(&self) -> starlark::Result<(&'v str, std::borrow::Cow<'_, str>, usize)> {
-        self.arity(1, 3)?;
+    fn find_range(&self) -> starlark::Result<(&'v str, std::borrow::Cow<'_, str>, usize)> {
+        self.check_arity(1, 3)?;
         let sub = self.string(0)?;
         let (part, start) = self.part()?;
         Ok((sub, part, start))
     }
 
     fn find(&self) -> starlark::Result<Value<'v>> {
-        self.arity(1, 3)?;
+        self.check_arity(1, 3)?;
         let sub = self.string(0)?;
-        let (start, end) = piece::range(self.text, self.args.get(1).copied(), self.args.get(2).copied())
-            .map_err(|error| refuse(format!("{}: {}", self.method, error.without_diagnostic())))?;
+        let (start, end) =
+            byte_string::byte_range(self.text, self.args.get(1).copied(), self.args.get(2).copied())
+                .map_err(|error| refuse(format!("{}: {}", self.method, error.without_diagnostic())))?;
         let found = match self.method {
             "find" | "index" => find(self.text, sub, start, end),
             _ => rfind(self.text, sub, start, end),
@@ -150,8 +154,8 @@ impl<'v> Call<'v, '_> {
         }
     }
 
-    fn has_end(&self) -> starlark::Result<bool> {
-        self.arity(1, 3)?;
+    fn has_affix(&self) -> starlark::Result<bool> {
+        self.check_arity(1, 3)?;
         let (part, _) = self.part()?;
         let has = |end: &str| match self.method {
             "startswith" => part.starts_with(end),
@@ -177,7 +181,7 @@ impl<'v> Call<'v, '_> {
     }
 
     fn join(&self) -> starlark::Result<String> {
-        self.arity(1, 1)?;
+        self.check_arity(1, 1)?;
         let list = self.args[0];
         let parts = list.iterate(self.heap);
         let parts = parts.map_err(|_| {
@@ -198,7 +202,7 @@ impl<'v> Call<'v, '_> {
     }
 
     fn replace(&self) -> starlark::Result<String> {
-        self.arity(2, 3)?;
+        self.check_arity(2, 3)?;
         let (old, new) = (self.string(0)?, self.string(1)?);
         let most = match self.args.get(2) {
             None => usize::MAX,
@@ -217,7 +221,7 @@ impl<'v> Call<'v, '_> {
     }
 
     fn lines(&self) -> starlark::Result<Value<'v>> {
-        self.arity(0, 1)?;
+        self.check_arity(0, 1)?;
         let keep = self.args.first().is_some_and(|keep| keep.to_bool());
         // Only the newline ends a line: a carriage return before it belongs to the line.
         let lines = self.text.split_inclusive('\n');
@@ -245,7 +249,7 @@ fn find(text: &str, sub: &str, start: usize, end: usize) -> Option<usize> {
     if sub.is_empty() {
         return Some(start);
     }
-    let (first, last) = whole(text, start, end)?;
+    let (first, last) = char_range(text, start, end)?;
     text[first..last].find(sub).map(|at| first + at)
 }
 
@@ -253,12 +257,12 @@ fn rfind(text: &str, sub: &str, start: usize, end: usize) -> Option<usize> {
     if sub.is_empty() {
         return Some(end);
     }
-    let (first, last) = whole(text, start, end)?;
+    let (first, last) = char_range(text, start, end)?;
     text[first..last].rfind(sub).map(|at| first + at)
 }
 
 /// Narrows a range of bytes to whole characters.
-fn whole(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+fn char_range(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
     let first = (start..=end).find(|at| text.is_char_boundary(*at))?;
     let last = (first..=end).rev().find(|at| text.is_char_boundary(*at))?;
     Some((first, last))

@@ -4,8 +4,8 @@ use lilt_model::Failure;
 use lilt_model::command::Command;
 
 use crate::failure::{cancelled, raise};
-use crate::outside::Output;
 use crate::session::Session;
+use crate::system::CommandOutput;
 
 /// Returns a command in the directory of the file that runs.
 pub(super) fn command(session: &Session<'_>, words: impl IntoIterator<Item = String>) -> Command {
@@ -39,18 +39,18 @@ pub(super) fn run_if_present(
     command: &Command,
 ) -> starlark::Result<Option<String>> {
     session.print(&format!("Running: {}", shown(command)));
-    match attempt(session, function, command)? {
-        Some(output) if output.exit_code != Some(0) => Err(raise(failed(function, command, &output))),
+    match run_with_any_exit_code(session, function, command)? {
+        Some(output) if output.exit_code != Some(0) => Err(raise(exit_failure(function, command, &output))),
         output => Ok(output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())),
     }
 }
 
 /// Runs a command and returns its output, also if it failed; none if there is no such program.
-pub(super) fn attempt(
+pub(super) fn run_with_any_exit_code(
     session: &Session<'_>,
     function: &str,
     command: &Command,
-) -> starlark::Result<Option<Output>> {
+) -> starlark::Result<Option<CommandOutput>> {
     match session.run(&shown(command), command, None, &mut |_| {}) {
         Ok(output) => Ok(Some(output)),
         Err(error) => match error.kind() {
@@ -64,16 +64,16 @@ pub(super) fn attempt(
     }
 }
 
-pub(super) fn failed(function: &str, command: &Command, output: &Output) -> Failure {
+pub(super) fn exit_failure(function: &str, command: &Command, output: &CommandOutput) -> Failure {
     let how =
         output.exit_code.map_or("was ended by a signal".into(), |code| format!("exited with code {code}"));
     let failure = Failure::user(format!("{function}: {:?} {how}", shown(command)));
-    let mut said = Vec::new();
+    let mut outputs = Vec::new();
     for (name, stream) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
         let text = String::from_utf8_lossy(stream);
         if !text.trim().is_empty() {
-            said.push(format!("its {name}:\n{}", text.trim_end()));
+            outputs.push(format!("its {name}:\n{}", text.trim_end()));
         }
     }
-    if said.is_empty() { failure } else { failure.detail(said.join("\n")) }
+    if outputs.is_empty() { failure } else { failure.detail(outputs.join("\n")) }
 }

@@ -8,14 +8,14 @@ use starlark::eval::{BeforeStmtFunc, Evaluator};
 use starlark::values::OwnedFrozenValue;
 
 use super::{CALL_DEPTH, finish};
-use crate::failure::Place;
+use crate::failure::SourceSpan;
 use crate::session::{Session, StatementHook};
 use crate::values::ObjectId;
 
 /// Calls the function for each workload; none if there is no function.
 pub(crate) fn workload_names(
     session: &Session<'_>,
-    place: &Place,
+    span: &SourceSpan,
     workloads: Vec<ObjectId>,
 ) -> Result<Option<Vec<String>>, Failure> {
     let kept = session.workload_function.borrow();
@@ -23,34 +23,34 @@ pub(crate) fn workload_names(
     let mut names = Vec::new();
     let mut taken: HashMap<String, ObjectId> = HashMap::new();
     for workload in workloads {
-        let name = call(session, function, workload.clone())
-            .map_err(|failure| explain(failure, &workload, place))?;
+        let name =
+            call(session, function, workload.clone()).map_err(|failure| explain(failure, &workload, span))?;
         if let Some(other) = taken.insert(name.clone(), workload.clone()) {
             let message = format!("{other} has the name {name} already");
-            return Err(explain(Failure::user(message), &workload, place));
+            return Err(explain(Failure::user(message), &workload, span));
         }
         names.push(name);
     }
     Ok(Some(names))
 }
 
-fn explain(failure: Failure, workload: &ObjectId, place: &Place) -> Failure {
+fn explain(failure: Failure, workload: &ObjectId, span: &SourceSpan) -> Failure {
     let message = format!("workload_to_resource_function: no name for {workload}: {}", failure.message);
     let failure = Failure { message, ..failure };
-    if failure.location.is_some() { failure } else { failure.at(place.location()).detail(place.excerpt()) }
+    if failure.location.is_some() { failure } else { failure.at(span.location()).detail(span.excerpt()) }
 }
 
 fn call(session: &Session<'_>, function: &OwnedFrozenValue, workload: ObjectId) -> Result<String, Failure> {
     Module::with_temp_heap(|module| {
         let mut eval = Evaluator::new(&module);
         eval.extra = Some(session);
-        eval.set_check_cancelled(Box::new(|| session.must_end()));
+        eval.set_check_cancelled(Box::new(|| session.must_stop()));
         eval.before_stmt_for_dap(BeforeStmtFunc::from_dyn(Box::new(StatementHook)));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
         let function = module.heap().access_owned_frozen_value(function);
         let workload = module.heap().alloc(workload);
         let named = eval.eval_function(function, &[workload], &[]);
-        let named = finish(session, named).map_err(|trouble| trouble.into_failure())?;
+        let named = finish(session, named).map_err(|error| error.into_failure())?;
         match named.unpack_str() {
             Some("") => Err(Failure::user("the function returned an empty name")),
             Some(name) => Ok(name.to_owned()),

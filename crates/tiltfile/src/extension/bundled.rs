@@ -73,12 +73,12 @@ pub(crate) fn tiltfiles() -> impl Iterator<Item = (&'static str, &'static str)> 
 
 /// Whether a file is bundled: these may use private builtins.
 pub(crate) fn is_bundled(session: &Session<'_>, path: &std::path::Path) -> bool {
-    super::tilt_folder(session).is_ok_and(|folder| path.starts_with(folder.join(FOLDER)))
+    super::tilt_data_folder(session).is_ok_and(|folder| path.starts_with(folder.join(FOLDER)))
 }
 
 /// Returns the folder that they are unpacked to.
 pub(super) fn folder(session: &Session<'_>) -> Result<PathBuf, Failure> {
-    Ok(super::tilt_folder(session)?.join(FOLDER).join(key()))
+    Ok(super::tilt_data_folder(session)?.join(FOLDER).join(key()))
 }
 
 /// Unpacks an extension, unless it is unpacked, and returns the path of its Tiltfile.
@@ -88,10 +88,10 @@ pub(super) fn unpack(session: &Session<'_>, name: &str) -> Result<PathBuf, Failu
     for (path, text) in FILES.iter().filter(|(path, _)| path.starts_with(&beginning)) {
         let target = folder.join(path);
         // Compared, because somebody may have edited it.
-        if session.outside.read_file(&target).is_ok_and(|found| found == text.as_bytes()) {
+        if session.system.read_file(&target).is_ok_and(|found| found == text.as_bytes()) {
             continue;
         }
-        session.outside.write_file(&target, text.as_bytes()).map_err(|error| {
+        session.system.write_file(&target, text.as_bytes()).map_err(|error| {
             Failure::environment(format!(
                 "cannot unpack the extension {name} to {}: {error}",
                 target.display()

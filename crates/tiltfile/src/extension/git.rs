@@ -28,10 +28,10 @@ impl Clone<'_, '_> {
     pub(super) fn fetch(&self, is_trusted: bool) -> Result<(), Failure> {
         let session = self.session;
         session.print(&format!("Fetching the extension repository {}", self.shown));
-        if !session.outside.exists(&self.folder.join(".git/HEAD")) {
+        if !session.system.exists(&self.folder.join(".git/HEAD")) {
             // The folder must exist before git can initialize it.
             let note = self.folder.join(".git/description");
-            session.outside.write_file(&note, b"Tilt extensions").map_err(|error| {
+            session.system.write_file(&note, b"Tilt extensions").map_err(|error| {
                 let folder = self.folder.display();
                 Failure::environment(format!(
                     "cannot keep the extension repository {} in {folder}: {error}",
@@ -41,7 +41,7 @@ impl Clone<'_, '_> {
             })?;
             self.git(&["init", "--quiet"])?;
         }
-        self.set_address()?;
+        self.set_url()?;
         self.git(&["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"])?;
         if is_trusted {
             self.git(&["fetch", "--quiet", "--force", "--tags", "origin"])?;
@@ -53,8 +53,8 @@ impl Clone<'_, '_> {
     }
 
     /// Returns the URL in the configuration of the clone.
-    pub(super) fn written_address(&self) -> Option<String> {
-        let configuration = self.session.outside.read_file(&self.folder.join(".git/config")).ok()?;
+    pub(super) fn configured_url(&self) -> Option<String> {
+        let configuration = self.session.system.read_file(&self.folder.join(".git/config")).ok()?;
         let configuration = String::from_utf8_lossy(&configuration);
         let mut is_origin = false;
         configuration.lines().map(str::trim).find_map(|line| {
@@ -67,7 +67,7 @@ impl Clone<'_, '_> {
     }
 
     /// Writes the URL, without credentials, into the configuration of the clone.
-    pub(super) fn set_address(&self) -> Result<(), Failure> {
+    pub(super) fn set_url(&self) -> Result<(), Failure> {
         self.git(&["config", "remote.origin.url", self.shown]).map(drop)
     }
 
@@ -111,7 +111,7 @@ impl Clone<'_, '_> {
     }
 
     fn update_submodules(&self) -> Result<(), Failure> {
-        if self.session.outside.exists(&self.folder.join(".gitmodules")) {
+        if self.session.system.exists(&self.folder.join(".gitmodules")) {
             self.git(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
         }
         Ok(())
@@ -142,7 +142,7 @@ impl Clone<'_, '_> {
         ))
     }
 
-    fn execute(&self, words: &[&str]) -> Result<crate::outside::Output, Failure> {
+    fn execute(&self, words: &[&str]) -> Result<crate::system::CommandOutput, Failure> {
         let folder = self.folder.display();
         let session = self.session;
         // Explicit, because lilt may run in a hook of git, which sets variables that name another repository.
@@ -151,7 +151,7 @@ impl Clone<'_, '_> {
         argv.extend(self.credentials.iter().flat_map(|credentials| credentials.options()));
         argv.extend(words.iter().map(|word| (*word).to_owned()));
         let start = session.request.path.parent().unwrap_or(Path::new("/"));
-        let dir = if session.outside.is_dir(self.folder) { self.folder } else { start };
+        let dir = if session.system.is_dir(self.folder) { self.folder } else { start };
         // There is no terminal to ask for a password.
         let mut env = vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())];
         env.extend(self.credentials.iter().flat_map(|credentials| credentials.environment()));

@@ -4,14 +4,14 @@
 use serde_json::{Value, json};
 
 use super::repository::OFFICIAL;
-use crate::declare::{Declarations, LoadedExtension};
+use crate::declarations::{Declarations, LoadedExtension};
 
 /// The repository of extensions that are not registered otherwise.
 const DEFAULT_REPOSITORY: &str = "default";
 
 /// The declaration of a repository of extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct RepositoryFacts {
+pub(super) struct RepositorySpec {
     pub(super) name: String,
     pub(super) url: String,
     /// Empty: the newest.
@@ -40,16 +40,16 @@ pub(super) fn extension(objects: &[Value], name: &str) -> LoadedExtension {
 }
 
 /// Returns the registered repository, or else the official one.
-pub(super) fn repository(objects: &[Value], name: &str) -> RepositoryFacts {
+pub(super) fn repository(objects: &[Value], name: &str) -> RepositorySpec {
     match of_kind(objects, "ExtensionRepo").find(|object| is_named(object, name)) {
-        Some(object) => RepositoryFacts {
+        Some(object) => RepositorySpec {
             name: name.to_owned(),
             url: spec(object, "url"),
             reference: spec(object, "ref"),
             subpath: spec(object, "gitSubpath"),
         },
         None => {
-            RepositoryFacts { name: name.to_owned(), url: OFFICIAL.to_owned(), ..RepositoryFacts::default() }
+            RepositorySpec { name: name.to_owned(), url: OFFICIAL.to_owned(), ..RepositorySpec::default() }
         }
     }
 }

@@ -7,7 +7,7 @@ use lilt_model::{Class, Failure};
 
 use super::credentials::Credentials;
 use super::git::Clone;
-use super::registered::RepositoryFacts;
+use super::registered::RepositorySpec;
 use crate::paths::clean;
 use crate::session::Session;
 
@@ -15,7 +15,7 @@ pub(super) const OFFICIAL: &str = "https://github.com/tilt-dev/tilt-extensions";
 
 /// How old a clone of a repository without a ref may be before it is fetched again. Tilt fetches at each start; here
 /// reloads and restarts do not wait for the network.
-const FRESH: Duration = Duration::from_secs(60 * 60);
+const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 /// Written when a repository was fetched, or the fetch has failed. Contains the commit that is checked out.
 const STAMP: &str = ".git/lilt-fetched";
 /// Not empty: the clone contains data that came over http://, although its repository has an https:// URL.
@@ -23,16 +23,16 @@ const UNTRUSTED: &str = ".git/lilt-untrusted";
 
 #[derive(Debug)]
 pub(super) struct Repository {
-    facts: RepositoryFacts,
+    spec: RepositorySpec,
     /// The address without credentials.
     shown: String,
     credentials: Option<Credentials>,
 }
 
 impl Repository {
-    pub(super) fn new(facts: RepositoryFacts) -> Self {
-        let (shown, credentials) = Credentials::split(&facts.url);
-        Self { facts, shown, credentials }
+    pub(super) fn new(spec: RepositorySpec) -> Self {
+        let (shown, credentials) = Credentials::split(&spec.url);
+        Self { spec, shown, credentials }
     }
 
     pub(super) fn shown(&self) -> &str {
@@ -40,12 +40,12 @@ impl Repository {
     }
 
     pub(super) fn subpath(&self) -> &str {
-        &self.facts.subpath
+        &self.spec.subpath
     }
 
     /// Whether the bundled extensions replace those of this repository. Not if a ref is pinned.
-    pub(super) fn is_what_is_bundled(&self) -> bool {
-        let url = self.facts.url.trim_end_matches('/');
+    pub(super) fn is_replaced_by_bundled(&self) -> bool {
+        let url = self.spec.url.trim_end_matches('/');
         url.strip_suffix(".git").unwrap_or(url) == OFFICIAL
             && self.pinned().is_none()
             && self.subpath().is_empty()
@@ -53,15 +53,15 @@ impl Repository {
 
     /// The branch, tag or commit that is wanted; none for the newest.
     fn pinned(&self) -> Option<&str> {
-        Some(self.facts.reference.as_str()).filter(|reference| !matches!(*reference, "" | "HEAD"))
+        Some(self.spec.reference.as_str()).filter(|reference| !matches!(*reference, "" | "HEAD"))
     }
 
     /// Returns the folder with its files, and why they may be outdated.
     pub(super) fn provide(&self, session: &Session<'_>) -> Result<(PathBuf, Option<String>), Failure> {
-        let url = &self.facts.url;
+        let url = &self.spec.url;
         if self.credentials.as_ref().is_some_and(|credentials| !credentials.is_valid()) {
             let message =
-                format!("the address of the extension repository {} has control characters", self.facts.name);
+                format!("the address of the extension repository {} has control characters", self.spec.name);
             return Err(Failure::user(message).hint("check the user name and the password in it"));
         }
         if url.starts_with("http://") && !is_loopback(&self.shown) {
@@ -77,7 +77,7 @@ impl Repository {
             _ if url.starts_with("https://") || url.starts_with("http://") => self.fetched(session),
             _ => Err(Failure::user(format!(
                 "the extension repository {} has the address {:?}, which is neither http(s):// nor file://",
-                self.facts.name, self.shown
+                self.spec.name, self.shown
             ))),
         }
     }
@@ -86,9 +86,9 @@ impl Repository {
         let folder = Path::new(folder);
         let problem = if !folder.is_absolute() {
             "its path must be absolute"
-        } else if !session.outside.exists(folder) {
+        } else if !session.system.exists(folder) {
             "there is no such folder"
-        } else if !session.outside.is_dir(folder) {
+        } else if !session.system.is_dir(folder) {
             "it is no folder"
         } else {
             return Ok(clean(folder));
@@ -106,7 +106,9 @@ impl Repository {
         folder: &Path,
     ) -> Result<(Option<String>, Option<Duration>), Failure> {
         let stamp = folder.join(STAMP);
-        let Some(age) = session.outside.age(&stamp) else { return Ok((None, session.outside.age(folder))) };
+        let Some(age) = session.system.file_age(&stamp) else {
+            return Ok((None, session.system.file_age(folder)));
+        };
         let clone = self.clone_in(session, folder);
         Ok((Some(clone.head()?), Some(age)))
     }
@@ -118,17 +120,17 @@ impl Repository {
     fn fetched(&self, session: &Session<'_>) -> Result<(PathBuf, Option<String>), Failure> {
         let folder = self.folder(session)?;
         let clone = self.clone_in(session, &folder);
-        let written_address = clone.written_address();
-        let has_http = written_address.as_ref().is_some_and(|address| address.starts_with("http://"));
+        let configured_url = clone.configured_url();
+        let has_http = configured_url.as_ref().is_some_and(|address| address.starts_with("http://"));
         let is_trusted = read_line(session, &folder, UNTRUSTED).is_empty()
             && !(has_http && self.shown.starts_with("https://"));
         if !is_trusted {
             // Before the URL is corrected: the clone must not be used if the fetch fails.
             self.write(session, &folder.join(UNTRUSTED), "http")?;
         }
-        if written_address.is_some_and(|address| has_credentials(&address)) {
+        if configured_url.is_some_and(|address| has_credentials(&address)) {
             // Clones of Tilt and of older versions have the URL with credentials in their configuration.
-            clone.set_address()?;
+            clone.set_url()?;
         }
         let stale = match self.pinned() {
             Some(reference) => self.provide_pinned(&clone, reference, is_trusted).map(|()| None),
@@ -153,7 +155,7 @@ impl Repository {
         }
         let stamp = folder.join(STAMP);
         // Without the network, if the ref was fetched before.
-        if !is_trusted || !session.outside.exists(&stamp) || clone.check_out(reference).is_err() {
+        if !is_trusted || !session.system.exists(&stamp) || clone.check_out(reference).is_err() {
             clone.fetch(is_trusted)?;
             clone.check_out(reference)?;
         }
@@ -164,10 +166,10 @@ impl Repository {
     fn provide_newest(&self, clone: &Clone<'_, '_>, is_trusted: bool) -> Result<Option<String>, Failure> {
         let Clone { session, folder, .. } = *clone;
         let stamp = folder.join(STAMP);
-        let is_fresh = session.outside.age(&stamp).is_some_and(|age| age < FRESH);
+        let is_fresh = session.system.file_age(&stamp).is_some_and(|age| age < MAX_AGE);
         // Another program may have checked out another commit.
         let is_own =
-            || checked_out(session, folder).is_some_and(|it| it == read_line(session, folder, STAMP));
+            || checked_out_commit(session, folder).is_some_and(|it| it == read_line(session, folder, STAMP));
         if is_trusted && is_fresh && is_own() {
             return Ok(None);
         }
@@ -182,12 +184,12 @@ impl Repository {
             session.print(&format!("Going on with the copy in {}, which may be old", folder.display()));
         }
         // Also when it failed: reloads without a network must not wait for the fetch each time.
-        self.write(session, &stamp, &checked_out(session, folder).unwrap_or_default())?;
+        self.write(session, &stamp, &checked_out_commit(session, folder).unwrap_or_default())?;
         Ok(stale)
     }
 
     fn warn_of_submodules(&self, session: &Session<'_>, folder: &Path) {
-        let modules = session.outside.read_file(&folder.join(".gitmodules")).unwrap_or_default();
+        let modules = session.system.read_file(&folder.join(".gitmodules")).unwrap_or_default();
         let modules = String::from_utf8_lossy(&modules);
         let addresses =
             modules.lines().filter_map(|line| line.trim().strip_prefix("url")?.trim().strip_prefix('='));
@@ -202,7 +204,7 @@ impl Repository {
     }
 
     fn write(&self, session: &Session<'_>, file: &Path, text: &str) -> Result<(), Failure> {
-        session.outside.write_file(file, text.as_bytes()).map_err(|error| {
+        session.system.write_file(file, text.as_bytes()).map_err(|error| {
             Failure::environment(format!("cannot write {}: {error}", file.display())).caused_by(&error)
         })
     }
@@ -212,7 +214,7 @@ impl Repository {
     /// Each ref has a folder of its own, so that two refs do not replace each other, and so has each scheme: what came
     /// over http:// must not be used for https://.
     fn folder(&self, session: &Session<'_>) -> Result<PathBuf, Failure> {
-        let modules = super::tilt_folder(session)?.join("tilt_modules");
+        let modules = super::tilt_data_folder(session)?.join("tilt_modules");
         let (scheme, address) = self.shown.split_once("://").unwrap_or(("https", &self.shown));
         // An `@` is only before the ref and after the scheme.
         let mut name = address.trim_matches('/').replace('@', "%40");
@@ -242,14 +244,14 @@ fn is_checked_out(session: &Session<'_>, folder: &Path, reference: &str) -> bool
 }
 
 /// Returns the commit of the working tree, without running git.
-fn checked_out(session: &Session<'_>, folder: &Path) -> Option<String> {
+fn checked_out_commit(session: &Session<'_>, folder: &Path) -> Option<String> {
     let head = read_line(session, folder, ".git/HEAD");
     let Some(branch) = head.strip_prefix("ref: ") else { return Some(head).filter(|head| is_commit(head)) };
     let commit = read_line(session, folder, &format!(".git/{branch}"));
     if is_commit(&commit) {
         return Some(commit);
     }
-    let packed = session.outside.read_file(&folder.join(".git/packed-refs")).ok()?;
+    let packed = session.system.read_file(&folder.join(".git/packed-refs")).ok()?;
     let packed = String::from_utf8_lossy(&packed).into_owned();
     let entry = packed.lines().filter_map(|line| line.split_once(' ')).find(|(_, name)| *name == branch);
     entry.map(|(commit, _)| commit.to_owned())
@@ -257,7 +259,7 @@ fn checked_out(session: &Session<'_>, folder: &Path) -> Option<String> {
 
 /// Returns the text of a small file; nothing if it cannot be read.
 fn read_line(session: &Session<'_>, folder: &Path, file: &str) -> String {
-    let content = session.outside.read_file(&folder.join(file)).unwrap_or_default();
+    let content = session.system.read_file(&folder.join(file)).unwrap_or_default();
     String::from_utf8_lossy(&content).trim().to_owned()
 }
 
@@ -267,7 +269,7 @@ fn has_credentials(address: &str) -> bool {
 }
 
 fn has_files(session: &Session<'_>, folder: &Path) -> bool {
-    let entries = session.outside.list_directory(folder).unwrap_or_default();
+    let entries = session.system.list_directory(folder).unwrap_or_default();
     entries.iter().any(|entry| !entry.path.ends_with(".git"))
 }
 
@@ -292,12 +294,12 @@ mod tests {
     use super::*;
 
     fn repository(url: &str, reference: &str) -> Repository {
-        let facts = RepositoryFacts {
+        let spec = RepositorySpec {
             url: url.to_owned(),
             reference: reference.to_owned(),
-            ..RepositoryFacts::default()
+            ..RepositorySpec::default()
         };
-        Repository::new(facts)
+        Repository::new(spec)
     }
 
     #[test]
@@ -312,9 +314,11 @@ mod tests {
 
     #[test]
     fn bundled_extensions_replace_the_unpinned_official_repository_only() {
-        assert!(repository(OFFICIAL, "").is_what_is_bundled());
-        assert!(repository("https://github.com/tilt-dev/tilt-extensions.git/", "HEAD").is_what_is_bundled());
-        assert!(!repository(OFFICIAL, "v1").is_what_is_bundled());
-        assert!(!repository("https://github.com/team/tilt-extensions", "").is_what_is_bundled());
+        assert!(repository(OFFICIAL, "").is_replaced_by_bundled());
+        assert!(
+            repository("https://github.com/tilt-dev/tilt-extensions.git/", "HEAD").is_replaced_by_bundled()
+        );
+        assert!(!repository(OFFICIAL, "v1").is_replaced_by_bundled());
+        assert!(!repository("https://github.com/team/tilt-extensions", "").is_replaced_by_bundled());
     }
 }

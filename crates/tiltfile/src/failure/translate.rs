@@ -4,7 +4,7 @@
 
 use lilt_model::Failure;
 
-use super::{Place, cancelled, too_much_memory};
+use super::{SourceSpan, cancelled, too_much_memory};
 use crate::registry;
 use crate::source::defined_name;
 use lilt_model::nearest::nearest;
@@ -14,7 +14,7 @@ pub(super) fn translate(
     kind: &starlark::ErrorKind,
     message: &str,
     call: Option<&str>,
-    place: Option<&Place>,
+    span: Option<&SourceSpan>,
 ) -> Failure {
     use starlark::ErrorKind::*;
     let message = message.strip_prefix("error: ").unwrap_or(message).trim_end();
@@ -28,7 +28,7 @@ pub(super) fn translate(
         Function(_) => arguments(message, call),
         Parser(_) if message.starts_with("Cannot parse") => number(message),
         Parser(_) => broken_syntax(message.strip_prefix("Parse error: ").unwrap_or(message)),
-        _ => value(message, call, place),
+        _ => value(message, call, span),
     }
 }
 
@@ -45,7 +45,7 @@ fn by(call: Option<&str>, message: impl std::fmt::Display) -> Failure {
     })
 }
 
-fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
+fn value(message: &str, call: Option<&str>, span: Option<&SourceSpan>) -> Failure {
     let mut names = quoted(message);
     let (first, second, third) = (
         names.next().unwrap_or_default(),
@@ -54,11 +54,11 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
     );
     let begins = |start: &str| message.starts_with(start);
     if begins("Operation") && message.contains("not supported for types") {
-        return binary(first, second, third, call, place);
+        return binary(first, second, third, call, span);
     }
     if begins("Operation") && message.contains("not supported on type") {
         // A call with constant arguments is evaluated at compile time, without a call stack.
-        let call = call.or(place.filter(|place| place.text().starts_with("len(")).map(|_| "len"));
+        let call = call.or(span.filter(|span| span.text().starts_with("len(")).map(|_| "len"));
         return unary(first, second, call);
     }
     if begins("Object of type") {
@@ -78,7 +78,7 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
         return wrong_type(message, call);
     }
     if begins("Index `") {
-        let step = place.is_some_and(|place| place.text().replace(' ', "").ends_with(":0]"));
+        let step = span.is_some_and(|span| span.text().replace(' ', "").ends_with(":0]"));
         let problem = match step {
             true => "zero is not a valid slice step".to_owned(),
             // A negative index may have been resolved already.
@@ -100,20 +100,20 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
         return by(call.filter(|call| *call == "set"), format!("unhashable type: {first}"));
     }
     if begins("Local variable") {
-        let global = place.is_some_and(|place| {
-            place.source.is_on_unindented_line(place.start) || place.source.binds_at_top_only(first)
+        let global = span.is_some_and(|span| {
+            span.source.is_on_unindented_line(span.start) || span.source.binds_at_top_only(first)
         });
         let kind = if global { "global" } else { "local" };
         return Failure::user(format!("{kind} variable {first} referenced before assignment"));
     }
     if message.to_lowercase().contains("by zero") {
-        return by_zero(message, place);
+        return by_zero(message, span);
     }
     short(message, first, second, call)
 }
 
-fn by_zero(message: &str, place: Option<&Place>) -> Failure {
-    let has = |operator: &str| place.is_some_and(|place| place.text().contains(operator));
+fn by_zero(message: &str, span: Option<&SourceSpan>) -> Failure {
+    let has = |operator: &str| span.is_some_and(|span| span.text().contains(operator));
     Failure::user(match message {
         _ if message.starts_with("Floor") || has("//") => "floored division by zero",
         _ if message.starts_with("Modulo") => "integer modulo by zero",
@@ -173,14 +173,20 @@ fn short(message: &str, first: &str, second: &str, call: Option<&str>) -> Failur
     }
 }
 
-fn binary(operation: &str, left: &str, right: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
+fn binary(
+    operation: &str,
+    left: &str,
+    right: &str,
+    call: Option<&str>,
+    span: Option<&SourceSpan>,
+) -> Failure {
     match operation {
         "compare" | "cmp()" | "<>" => match call {
             Some("sorted") => Failure::user(format!("{left} < {right} not implemented")),
             Some("min") => by(call, format!("{right} < {left} not implemented")),
             Some("max") => by(call, format!("{right} > {left} not implemented")),
             _ => {
-                let operator = place.map_or("<", comparison);
+                let operator = span.map_or("<", comparison);
                 Failure::user(format!("{left} {operator} {right} not implemented"))
             }
         },
@@ -257,9 +263,9 @@ fn number(message: &str) -> Failure {
 }
 
 /// Returns the operator of a comparison: the first one outside of brackets and quotes.
-fn comparison(place: &Place) -> &'static str {
+fn comparison(span: &SourceSpan) -> &'static str {
     let (mut depth, mut quote) = (0_usize, None);
-    let text = place.text();
+    let text = span.text();
     for (at, character) in text.char_indices() {
         match character {
             _ if quote.is_some() => quote = quote.filter(|open| *open != character),

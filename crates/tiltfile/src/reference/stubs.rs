@@ -66,7 +66,7 @@ fn signature(parameters: &[Parameter]) -> String {
                 words.push(parameter.name.clone());
             }
             Default::None => words.push(parameter.name.clone()),
-            Default::Unsaid => words.push(format!("{}=...", parameter.name)),
+            Default::Optional => words.push(format!("{}=...", parameter.name)),
             Default::Value(value) => words.push(format!("{}={value}", parameter.name)),
         }
         has_default |= parameter.default != Default::None;

@@ -35,36 +35,36 @@ pub(super) fn problem(text: &str, tokens: &[Token]) -> Option<Problem> {
 #[derive(Default)]
 struct Depth {
     /// The levels in each open bracket, the innermost last.
-    around: Vec<usize>,
+    outer_levels: Vec<usize>,
     /// The levels in the innermost bracket, since the last comma.
-    here: usize,
+    level: usize,
     /// The indentation of the blocks that are open, and how many branches each has.
     blocks: Vec<(usize, usize)>,
-    sum_around: usize,
+    sum_outer: usize,
 }
 
 impl Depth {
     fn take(&mut self, token: &Token, word: &str) {
         match token.kind {
             Kind::Name if matches!(word, "and" | "or" | "not" | "in" | "if" | "else" | "for") => {
-                self.here += 1
+                self.level += 1
             }
             // A function, which is compiled separately.
-            Kind::Name if word == "lambda" => self.here += 10,
+            Kind::Name if word == "lambda" => self.level += 10,
             Kind::Punctuation => match word {
                 "(" | "[" | "{" => {
-                    self.around.push(self.here + 1);
-                    self.sum_around += self.here + 1;
-                    self.here = 0;
+                    self.outer_levels.push(self.level + 1);
+                    self.sum_outer += self.level + 1;
+                    self.level = 0;
                 }
                 ")" | "]" | "}" => {
                     // A call or index is a level for what follows it.
-                    self.here = self.around.pop().unwrap_or(0);
-                    self.sum_around = self.sum_around.saturating_sub(self.here);
+                    self.level = self.outer_levels.pop().unwrap_or(0);
+                    self.sum_outer = self.sum_outer.saturating_sub(self.level);
                 }
-                "," => self.here = 0,
+                "," => self.level = 0,
                 ":" | "=" => {}
-                _ => self.here += 1,
+                _ => self.level += 1,
             },
             _ => {}
         }
@@ -72,7 +72,7 @@ impl Depth {
 
     /// Starts a line with this indentation; it may be another branch of the block before.
     fn start_line(&mut self, width: usize, continues: bool) {
-        self.here = 0;
+        self.level = 0;
         self.blocks.retain(|(open, _)| *open < width || (*open == width && continues));
         match self.blocks.last_mut() {
             Some((open, branches)) if *open == width => *branches += 1,
@@ -82,8 +82,8 @@ impl Depth {
 
     fn is_too_deep(&self) -> bool {
         let branches: usize = self.blocks.iter().map(|(_, branches)| branches).sum();
-        self.around.len() > BRACKETS
+        self.outer_levels.len() > BRACKETS
             || self.blocks.len() > BLOCKS
-            || self.here + self.sum_around + branches > LEVELS
+            || self.level + self.sum_outer + branches > LEVELS
     }
 }

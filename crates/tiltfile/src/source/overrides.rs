@@ -71,7 +71,7 @@ pub(crate) fn is_internal(name: &str) -> bool {
         INDEX,
         SLICE,
         ADDEND,
-        super::FOREVER,
+        super::ENDLESS,
         super::PERCENT,
         super::TIMES,
         super::PLUS,
@@ -87,48 +87,49 @@ pub(crate) fn is_internal(name: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Edit {
     pub(super) before: String,
-    pub(super) instead: Option<&'static str>,
+    pub(super) replacement: Option<&'static str>,
     /// Tokens that are repeated after that, and a text after them.
-    pub(super) again: Option<(Range<usize>, &'static str)>,
+    pub(super) repeated: Option<(Range<usize>, &'static str)>,
 }
 
 /// Returns the edits by index of the token; one past the last is the end of the text.
 pub(super) fn edits(text: &str, tokens: &[Token]) -> HashMap<usize, Edit> {
-    let mut scan = Scan { text, tokens, partners: partners(text, tokens), edits: HashMap::new() };
-    let bound = scan.assignments();
-    scan.methods(&bound);
+    let mut overrides =
+        Overrides { text, tokens, matching_brackets: matching_brackets(text, tokens), edits: HashMap::new() };
+    let bound = overrides.assignments();
+    overrides.rewrite_methods(&bound);
     // After the methods: a wrapper of an expression must include its calls.
-    scan.stars();
-    scan.edits
+    overrides.wrap_star_arguments();
+    overrides.edits
 }
 
 /// Maps each bracket to its matching bracket.
-fn partners(text: &str, tokens: &[Token]) -> HashMap<usize, usize> {
+fn matching_brackets(text: &str, tokens: &[Token]) -> HashMap<usize, usize> {
     let mut open = Vec::new();
-    let mut partners = HashMap::new();
+    let mut matching_brackets = HashMap::new();
     for (index, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Punctuation) {
         match &text[token.range()] {
             "(" | "[" | "{" => open.push(index),
             ")" | "]" | "}" => {
                 if let Some(start) = open.pop() {
-                    partners.insert(start, index);
-                    partners.insert(index, start);
+                    matching_brackets.insert(start, index);
+                    matching_brackets.insert(index, start);
                 }
             }
             _ => {}
         }
     }
-    partners
+    matching_brackets
 }
 
-struct Scan<'t> {
+struct Overrides<'t> {
     text: &'t str,
     tokens: &'t [Token],
-    partners: HashMap<usize, usize>,
+    matching_brackets: HashMap<usize, usize>,
     edits: HashMap<usize, Edit>,
 }
 
-impl<'t> Scan<'t> {
+impl<'t> Overrides<'t> {
     fn word(&self, index: usize) -> &'t str {
         &self.text[self.tokens[index].range()]
     }
@@ -150,23 +151,23 @@ impl<'t> Scan<'t> {
     }
 
     /// Rewrites calls of methods and reads by index, in one pass because they may be chained.
-    fn methods(&mut self, bound: &[Range<usize>]) {
+    fn rewrite_methods(&mut self, bound: &[Range<usize>]) {
         let mut bound = bound.iter().peekable();
         for index in 0..self.tokens.len() {
             while bound.next_if(|targets| targets.end <= index).is_some() {}
             if self.is(index, ".") {
-                self.method(index);
+                self.rewrite_method(index);
             } else if self.is(index, "[") && !bound.peek().is_some_and(|targets| targets.contains(&index)) {
-                self.read_by_index(index);
+                self.rewrite_index(index);
             }
         }
     }
 
-    fn method(&mut self, dot: usize) -> Option<()> {
+    fn rewrite_method(&mut self, dot: usize) -> Option<()> {
         let name = self.after(dot).filter(|name| self.tokens[*name].kind == Kind::Name)?;
         let method = METHODS.into_iter().find(|method| *method == self.word(name))?;
         let open = self.after(name).filter(|open| self.is(*open, "("))?;
-        let close = self.partners.get(&open).copied()?;
+        let close = self.matching_brackets.get(&open).copied()?;
         // With an argument it is that of a list or dict, which needs no replacement.
         if method == "pop" && self.after(open) != Some(close) {
             return None;
@@ -185,7 +186,7 @@ impl<'t> Scan<'t> {
     }
 
     fn replace(&mut self, index: usize, text: &'static str) {
-        self.edits.entry(index).or_default().instead = Some(text);
+        self.edits.entry(index).or_default().replacement = Some(text);
     }
 
     /// Returns where the expression begins that the dot or bracket applies to.
@@ -200,7 +201,7 @@ impl<'t> Scan<'t> {
                     None => return Some(end),
                 },
                 Kind::Punctuation => {
-                    let open = *self.partners.get(&end).filter(|open| **open < end)?;
+                    let open = *self.matching_brackets.get(&end).filter(|open| **open < end)?;
                     match self.before(open).filter(|before| self.ends_operand(*before)) {
                         Some(before) if !self.is(open, "{") => end = before,
                         _ => return Some(open),
@@ -221,7 +222,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    fn stars(&mut self) {
+    fn wrap_star_arguments(&mut self) {
         // For each open bracket: whether it is a call, and how many lambdas wait for their colon.
         let mut open: Vec<(bool, usize)> = Vec::new();
         for index in 0..self.tokens.len() {
@@ -239,7 +240,7 @@ impl<'t> Scan<'t> {
                         .into_iter()
                         .for_each(|(_, waiting)| *waiting = waiting.saturating_sub(1));
                 }
-                (Kind::Punctuation, "*") if open.last() == Some(&(true, 0)) => self.star(index),
+                (Kind::Punctuation, "*") if open.last() == Some(&(true, 0)) => self.wrap_star_argument(index),
                 _ => {}
             }
         }
@@ -251,7 +252,7 @@ impl<'t> Scan<'t> {
     }
 
     /// Wraps the operand of `*` or `**` into a builtin.
-    fn star(&mut self, star: usize) {
+    fn wrap_star_argument(&mut self, star: usize) {
         if !self.before(star).is_some_and(|before| self.is(before, "(") || self.is(before, ",")) {
             return;
         }
@@ -260,7 +261,7 @@ impl<'t> Scan<'t> {
         let Some(first) = self.after(last) else { return };
         let mut end = first;
         while end < self.tokens.len() && !matches!(self.word(end), "," | ")") {
-            end = self.partners.get(&end).copied().filter(|close| *close > end).unwrap_or(end) + 1;
+            end = self.matching_brackets.get(&end).copied().filter(|close| *close > end).unwrap_or(end) + 1;
         }
         if end >= self.tokens.len() || end == first {
             return;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::overrides::{Edit, edits};
 use super::token::{Kind, Token};
-use super::{ASSERT, FOREVER, Segment, literal};
+use super::{ASSERT, ENDLESS, Segment, literal};
 
 /// Returns the rewritten text with its segments.
 pub(super) fn rewrite(text: &str, tokens: &[Token]) -> (String, Vec<Segment>) {
@@ -38,14 +38,14 @@ impl Rewriter<'_> {
                 && let Some(condition) = waiting.take()
             {
                 let indentation = self.indentation(token);
-                self.leave_unless(condition, &indentation, token.start..token.start);
+                self.insert_break_unless(condition, &indentation, token.start..token.start);
             }
             if self.is_while(index)
                 && let Some(colon) = self.colon_after(index)
             {
                 let condition = index + 1..colon;
                 self.insert("for __while__ in ", token.range());
-                self.insert(FOREVER, self.span(&condition));
+                self.insert(ENDLESS, self.span(&condition));
                 self.copy(&self.tokens[colon].range());
                 index = colon + 1;
                 match self.body_on_same_line(index) {
@@ -53,7 +53,7 @@ impl Rewriter<'_> {
                         let indentation = format!("\n{} ", self.line_indentation(colon));
                         let at = self.tokens[body].start;
                         self.insert(&indentation, at..at);
-                        self.leave_unless(condition, "", at..at);
+                        self.insert_break_unless(condition, "", at..at);
                         self.insert(&indentation[1..], at..at);
                         index = body;
                     }
@@ -113,7 +113,7 @@ impl Rewriter<'_> {
         expanded
     }
 
-    fn leave_unless(&mut self, condition: Range<usize>, indentation: &str, at: Range<usize>) {
+    fn insert_break_unless(&mut self, condition: Range<usize>, indentation: &str, at: Range<usize>) {
         self.insert(indentation, at);
         let span = self.span(&condition);
         self.insert("if not (", span.clone());
@@ -133,11 +133,12 @@ impl Rewriter<'_> {
         let token = &self.tokens[index];
         let text = &self.text[token.range()];
         if let Some(edit) = self.edits.get(&index) {
-            let (before, instead, again) = (edit.before.clone(), edit.instead, edit.again.clone());
+            let (before, replacement, repeated) =
+                (edit.before.clone(), edit.replacement, edit.repeated.clone());
             self.insert(&before, token.start..token.start);
-            if let Some(instead) = instead {
-                self.insert(instead, token.range());
-                if let Some((tokens, behind)) = again {
+            if let Some(replacement) = replacement {
+                self.insert(replacement, token.range());
+                if let Some((tokens, behind)) = repeated {
                     self.copy(&(self.tokens[tokens.start].start..self.tokens[tokens.end - 1].end));
                     self.insert(behind, token.range());
                 }

@@ -12,8 +12,8 @@ use starlark::values::ValueError;
 use starlark::values::tuple::AllocTuple;
 use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, starlark_value};
 
+use super::byte_string::{byte_at, byte_to_char, resolve_index};
 use super::limits::check_list;
-use super::piece::{at, character, place};
 use super::text::quote;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Allocative)]
@@ -63,9 +63,9 @@ impl<'v> StarlarkValue<'v> for Elements {
 
     fn at(&self, index: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         match self.unit {
-            Unit::Element => Ok(heap.alloc(at(&self.text, index)?)),
+            Unit::Element => Ok(heap.alloc(byte_at(&self.text, index)?)),
             Unit::ElementNumber => {
-                let found = place("string.elems", self.text.len(), index)?;
+                let found = resolve_index("string.elems", self.text.len(), index)?;
                 Ok(heap.alloc(i32::from(self.text.as_bytes()[found])))
             }
             _ => ValueError::unsupported_with(self, "[]", index),
@@ -92,7 +92,7 @@ impl<'v> StarlarkValue<'v> for Elements {
         let byte = *self.text.as_bytes().get(index)?;
         Some(match self.unit {
             Unit::ElementNumber | Unit::CodepointNumber => heap.alloc(i32::from(byte)),
-            Unit::Element | Unit::Codepoint => heap.alloc(character(byte)),
+            Unit::Element | Unit::Codepoint => heap.alloc(byte_to_char(byte)),
         })
     }
 

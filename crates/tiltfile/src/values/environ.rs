@@ -19,7 +19,7 @@ use starlark::values::{
 };
 
 use super::mapping::pairs;
-use super::text::{quote, represent, type_name};
+use super::text::{quote, to_repr, type_name};
 use super::unpack::as_text;
 use crate::environment;
 use crate::failure::refuse;
@@ -70,7 +70,7 @@ impl<'v> StarlarkValue<'v> for Environ {
     fn at(&self, index: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         match as_text(index).and_then(|name| environment::get(&name)) {
             Some(value) => Ok(heap.alloc(value)),
-            None => Err(refuse(format!("key {} not in environ", represent(index, heap)?))),
+            None => Err(refuse(format!("key {} not in environ", to_repr(index, heap)?))),
         }
     }
 

@@ -12,10 +12,10 @@ use crate::failure::refuse;
 const DEPTH: usize = 10;
 
 pub(crate) fn are_equal<'v>(left: Value<'v>, right: Value<'v>) -> starlark::Result<bool> {
-    within(left, right, DEPTH)
+    are_equal_to_depth(left, right, DEPTH)
 }
 
-fn within<'v>(left: Value<'v>, right: Value<'v>, depth: usize) -> starlark::Result<bool> {
+fn are_equal_to_depth<'v>(left: Value<'v>, right: Value<'v>, depth: usize) -> starlark::Result<bool> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(refuse("comparison exceeded maximum recursion depth"));
     };
@@ -24,7 +24,7 @@ fn within<'v>(left: Value<'v>, right: Value<'v>, depth: usize) -> starlark::Resu
         Parts::Differ => Ok(false),
         Parts::Pairs(pairs) => {
             for (left, right) in pairs {
-                if !within(left, right, depth)? {
+                if !are_equal_to_depth(left, right, depth)? {
                     return Ok(false);
                 }
             }

@@ -8,7 +8,7 @@ use starlark::any::ProvidesStaticType;
 use starlark::starlark_simple_value;
 use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, starlark_value};
 
-use super::text::represent_simple;
+use super::text::repr_simple;
 
 /// What `exec_action`, `http_get_action` and `tcp_socket_action` return.
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
@@ -120,6 +120,6 @@ impl<'v> StarlarkValue<'v> for ProbeValue {
 /// As Tilt shows a struct that has a type.
 fn show(f: &mut fmt::Formatter<'_>, name: &str, fields: &[(&str, Value<'_>)]) -> fmt::Result {
     let fields: Vec<String> =
-        fields.iter().map(|(name, value)| format!("{name} = {}", represent_simple(*value))).collect();
+        fields.iter().map(|(name, value)| format!("{name} = {}", repr_simple(*value))).collect();
     write!(f, "{name}({})", fields.join(", "))
 }

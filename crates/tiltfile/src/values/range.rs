@@ -14,7 +14,7 @@ use starlark::values::{
     Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, UnpackValue, Value, ValueLike, starlark_value,
 };
 
-use super::piece;
+use super::byte_string;
 use super::text::type_name;
 use crate::failure::refuse;
 use crate::halt::Halt;
@@ -80,7 +80,7 @@ impl<'v> StarlarkValue<'v> for Range {
     }
 
     fn at(&self, index: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        let found = piece::place("range", usize::try_from(self.count).unwrap_or(0), index)?;
+        let found = byte_string::resolve_index("range", usize::try_from(self.count).unwrap_or(0), index)?;
         Ok(heap.alloc(self.element(i64::try_from(found).unwrap_or(i64::MAX))))
     }
 
@@ -91,7 +91,7 @@ impl<'v> StarlarkValue<'v> for Range {
         step: Option<Value<'v>>,
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
-        let part = piece::part(self.count, start, stop, step)?;
+        let part = byte_string::resolve_slice(self.count, start, stop, step)?;
         let (start, stop) = (self.element(part.start), self.element(part.end));
         Ok(heap.alloc(Self::new(start, stop, self.step.saturating_mul(part.step), self.halt.clone())?))
     }
@@ -124,7 +124,7 @@ impl<'v> StarlarkValue<'v> for Range {
     // SAFETY: as above.
     unsafe fn iter_next(&self, index: usize, heap: Heap<'v>) -> Option<Value<'v>> {
         // Missing elements do not matter: the load fails.
-        let index = i64::try_from(index).ok().filter(|_| !self.halt.is_asked())?;
+        let index = i64::try_from(index).ok().filter(|_| !self.halt.is_requested())?;
         (index < self.count).then(|| heap.alloc(self.element(index)))
     }
 

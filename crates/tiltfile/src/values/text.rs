@@ -14,7 +14,7 @@ use starlark::values::{Heap, UnpackValue, Value, ValueLike};
 
 use super::LiveUpdateStep;
 use super::elements::{Elements, Unit};
-use super::limits::{LONGEST_WRITTEN, check_text};
+use super::limits::{MAX_REPR_LENGTH, check_text};
 use super::probe::ActionValue;
 use super::structure::Structure;
 use crate::failure::{raise, too_much_memory};
@@ -34,9 +34,9 @@ pub(crate) fn display<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<
 }
 
 /// Formats a value as in a Tiltfile: strings quoted.
-pub(crate) fn represent<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
+pub(crate) fn to_repr<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
     let mut out = String::new();
-    write_represent(value, heap, &mut out)?;
+    write_repr(value, heap, &mut out)?;
     Ok(out)
 }
 
@@ -44,29 +44,25 @@ pub(crate) fn write_display<'v>(value: Value<'v>, heap: Heap<'v>, out: &mut Stri
     match (value.unpack_str(), value.downcast_ref::<StarlarkBytes>()) {
         (Some(text), _) => out.push_str(text),
         (None, Some(bytes)) => out.push_str(&String::from_utf8_lossy(bytes.as_bytes())),
-        (None, None) => return write_represent(value, heap, out),
+        (None, None) => return write_repr(value, heap, out),
     }
     check_text(out.len(), heap)
 }
 
 /// The length is limited: shared values are written each time.
-pub(crate) fn write_represent<'v>(
-    value: Value<'v>,
-    heap: Heap<'v>,
-    out: &mut String,
-) -> starlark::Result<()> {
-    let longest = out.len() + LONGEST_WRITTEN;
-    Writer::new(Some(heap), longest, out).value(value);
-    match out.len() > longest {
+pub(crate) fn write_repr<'v>(value: Value<'v>, heap: Heap<'v>, out: &mut String) -> starlark::Result<()> {
+    let max_length = out.len() + MAX_REPR_LENGTH;
+    Writer::new(Some(heap), max_length, out).value(value);
+    match out.len() > max_length {
         true => Err(raise(too_much_memory())),
         false => check_text(out.len(), heap),
     }
 }
 
-/// As [`represent`], for a value without sets inside.
-pub(crate) fn represent_simple(value: Value<'_>) -> String {
+/// As [`to_repr`], for a value without sets inside.
+pub(crate) fn repr_simple(value: Value<'_>) -> String {
     let mut out = String::new();
-    Writer::new(None, LONGEST_WRITTEN, &mut out).value(value);
+    Writer::new(None, MAX_REPR_LENGTH, &mut out).value(value);
     out
 }
 
@@ -81,7 +77,7 @@ struct Writer<'v, 'o> {
     /// Needed to iterate over a set.
     heap: Option<Heap<'v>>,
     /// Writing stops at this length.
-    longest: usize,
+    max_length: usize,
     out: &'o mut String,
     /// The values around the one being written.
     path: Vec<Value<'v>>,
@@ -90,12 +86,12 @@ struct Writer<'v, 'o> {
 }
 
 impl<'v, 'o> Writer<'v, 'o> {
-    fn new(heap: Option<Heap<'v>>, longest: usize, out: &'o mut String) -> Self {
-        Self { heap, longest, out, path: Vec::new(), first: true }
+    fn new(heap: Option<Heap<'v>>, max_length: usize, out: &'o mut String) -> Self {
+        Self { heap, max_length, out, path: Vec::new(), first: true }
     }
 
     fn value(&mut self, value: Value<'v>) {
-        if self.out.len() > self.longest {
+        if self.out.len() > self.max_length {
             return;
         }
         if let Some(text) = value.unpack_str() {
@@ -115,7 +111,7 @@ impl<'v, 'o> Writer<'v, 'o> {
         } else if Structure::from_value(value).is_some() {
             ("struct(", ")")
         } else {
-            return self.out.push_str(&plain(value));
+            return self.out.push_str(&repr_scalar(value));
         };
         self.out.push_str(open);
         if self.path.len() > DEPTH || self.path.iter().any(|outer| outer.ptr_eq(value)) {
@@ -169,7 +165,7 @@ impl<'v, 'o> Writer<'v, 'o> {
 }
 
 /// Returns the values inside of a list, tuple, dict or struct; none if it is frozen.
-pub(crate) fn members(value: Value<'_>) -> Vec<Value<'_>> {
+pub(crate) fn nested_values(value: Value<'_>) -> Vec<Value<'_>> {
     if value.unpack_frozen().is_some() {
         return Vec::new();
     }
@@ -192,7 +188,7 @@ fn is_set(value: Value<'_>) -> bool {
 }
 
 /// Formats a value that is no container.
-fn plain(value: Value<'_>) -> String {
+fn repr_scalar(value: Value<'_>) -> String {
     let text = value.to_repr();
     if value.get_type() != "function" || text.starts_with('<') {
         return text;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use lilt_model::cluster::KubeContext;
 use lilt_model::command::Command;
 use lilt_model::{Class, Failure};
-use lilt_tiltfile::{Entry, LoadRequest, Output, Outside, load};
+use lilt_tiltfile::{CommandOutput, DirEntry, LoadRequest, System, load};
 
 /// How often a load may check for cancellation before it is cancelled.
 const LOOKS: usize = 100;
@@ -29,7 +29,7 @@ pub(crate) fn evaluate(text: String) {
 /// Nothing but the Tiltfile.
 struct Shut(String);
 
-impl Outside for Shut {
+impl System for Shut {
     fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
         match path.ends_with("Tiltfile") {
             true => Ok(self.0.clone().into_bytes()),
@@ -37,7 +37,7 @@ impl Outside for Shut {
         }
     }
 
-    fn list_directory(&self, _path: &Path) -> io::Result<Vec<Entry>> {
+    fn list_directory(&self, _path: &Path) -> io::Result<Vec<DirEntry>> {
         Err(io::ErrorKind::NotFound.into())
     }
 
@@ -72,7 +72,7 @@ impl Outside for Shut {
         _stdin: Option<&[u8]>,
         _cancelled: &(dyn Fn() -> bool + Sync),
         _each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output> {
+    ) -> io::Result<CommandOutput> {
         Err(io::ErrorKind::PermissionDenied.into())
     }
 }

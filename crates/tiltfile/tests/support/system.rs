@@ -10,7 +10,7 @@ use lilt_host::{clock, environment, files, memory};
 use lilt_model::Failure;
 use lilt_model::cluster::KubeContext;
 use lilt_model::command::Command;
-use lilt_tiltfile::{Entry, Output, Outside};
+use lilt_tiltfile::{CommandOutput, DirEntry, System};
 use tempfile::TempPath;
 
 /// By default: this machine without Kubernetes contexts.
@@ -55,7 +55,7 @@ impl TestSystem {
     }
 }
 
-impl Outside for TestSystem {
+impl System for TestSystem {
     fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
         match self.shortage {
             Some(_) if path.ends_with("short") => Err(Shortage::of_descriptors()),
@@ -63,12 +63,12 @@ impl Outside for TestSystem {
         }
     }
 
-    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>> {
+    fn list_directory(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
         if self.shortage.is_some() {
             return Err(Shortage::of_descriptors());
         }
         let entries = files::list_with_types(path)?;
-        Ok(entries.into_iter().map(|(path, is_dir)| Entry { path, is_dir }).collect())
+        Ok(entries.into_iter().map(|(path, is_dir)| DirEntry { path, is_dir }).collect())
     }
 
     fn is_dir(&self, path: &Path) -> bool {
@@ -90,7 +90,7 @@ impl Outside for TestSystem {
         }
     }
 
-    fn age(&self, path: &Path) -> Option<Duration> {
+    fn file_age(&self, path: &Path) -> Option<Duration> {
         files::age(path).map(|age| self.file_age.unwrap_or(age))
     }
 
@@ -124,11 +124,11 @@ impl Outside for TestSystem {
         called_as.or_else(|| std::env::current_exe().ok())
     }
 
-    fn memory(&self) -> Option<usize> {
+    fn memory_usage(&self) -> Option<usize> {
         memory::resident_size()
     }
 
-    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+    fn canonicalize(&self, path: &Path) -> io::Result<PathBuf> {
         path.canonicalize()
     }
 
@@ -139,7 +139,7 @@ impl Outside for TestSystem {
         stdin: Option<&[u8]>,
         cancelled: &(dyn Fn() -> bool + Sync),
         each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output> {
+    ) -> io::Result<CommandOutput> {
         match self.shortage {
             Some(Shortage { of_commands: io::ErrorKind::Other }) => return Err(Shortage::of_descriptors()),
             Some(Shortage { of_commands }) => return Err(of_commands.into()),
@@ -149,6 +149,6 @@ impl Outside for TestSystem {
         let mut command = command.clone();
         command.env.extend(self.command_variables.iter().cloned());
         let output = run_blocking(&DirectStarter, &command, environment, stdin, cancelled, each_line)?;
-        Ok(Output { exit_code: output.exit_code, stdout: output.stdout, stderr: output.stderr })
+        Ok(CommandOutput { exit_code: output.exit_code, stdout: output.stdout, stderr: output.stderr })
     }
 }

@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use super::{ADDEND_OF, Scan};
+use super::{ADDEND_OF, Overrides};
 use crate::source::token::Kind;
 
-impl Scan<'_> {
+impl Overrides<'_> {
     /// Expands assignments with an operator. Returns the target tokens of all assignments, in order: an index there is not
     /// a read.
     pub(super) fn assignments(&mut self) -> Vec<Range<usize>> {
@@ -23,12 +23,12 @@ impl Scan<'_> {
                 (Kind::Punctuation, "=") if self.is_next(at, "=") => at += 1,
                 (Kind::Punctuation, "=") if !self.is_comparison(at) => {
                     bound.push(statement..at);
-                    self.write_out(statement, at);
+                    self.expand_assignment(statement, at);
                 }
                 _ => {}
             }
             // Brackets on the right side of an assignment, or of a call, have no targets.
-            at = self.partners.get(&at).copied().filter(|partner| *partner > at).unwrap_or(at) + 1;
+            at = self.matching_brackets.get(&at).copied().filter(|partner| *partner > at).unwrap_or(at) + 1;
         }
         bound.sort_by_key(|targets| targets.start);
         bound
@@ -50,7 +50,7 @@ impl Scan<'_> {
             || (self.is_last(at, ">") && !shift(">"))
     }
 
-    fn write_out(&mut self, statement: usize, equals: usize) -> Option<()> {
+    fn expand_assignment(&mut self, statement: usize, equals: usize) -> Option<()> {
         let operator = ["*", "%", "+", "<"].into_iter().find(|operator| self.is_last(equals, operator))?;
         let first_sign = if operator == "<" { equals - 2 } else { equals - 1 };
         let start = if statement < first_sign && self.is_blank(statement) {
@@ -74,14 +74,14 @@ impl Scan<'_> {
             if end == first + 1 && matches!(self.tokens[first].kind, Kind::Text | Kind::Number) {
                 return None;
             }
-            self.again(equals, ADDEND_OF, target, ", (");
+            self.repeated(equals, ADDEND_OF, target, ", (");
             self.edits.entry(end).or_default().before.push_str("))");
             return Some(());
         }
         for index in first_sign..equals {
             self.replace(index, "");
         }
-        self.again(
+        self.repeated(
             equals,
             "= ",
             target,
@@ -95,10 +95,16 @@ impl Scan<'_> {
         Some(())
     }
 
-    fn again(&mut self, index: usize, instead: &'static str, tokens: Range<usize>, behind: &'static str) {
+    fn repeated(
+        &mut self,
+        index: usize,
+        replacement: &'static str,
+        tokens: Range<usize>,
+        behind: &'static str,
+    ) {
         let edit = self.edits.entry(index).or_default();
-        edit.instead = Some(instead);
-        edit.again = Some((tokens, behind));
+        edit.replacement = Some(replacement);
+        edit.repeated = Some((tokens, behind));
     }
 
     fn is_blank(&self, index: usize) -> bool {

@@ -1,12 +1,15 @@
 //! Reads of `x[i]` and `x[a:b]`: strings are indexed by bytes in Tilt, and by characters in the interpreter.
 
-use super::{INDEX, SLICE, Scan};
+use super::{INDEX, Overrides, SLICE};
 use crate::source::token::Kind;
 
-impl Scan<'_> {
-    pub(super) fn read_by_index(&mut self, open: usize) -> Option<()> {
-        let close =
-            self.partners.get(&open).copied().filter(|close| *close > open && self.is(*close, "]"))?;
+impl Overrides<'_> {
+    pub(super) fn rewrite_index(&mut self, open: usize) -> Option<()> {
+        let close = self
+            .matching_brackets
+            .get(&open)
+            .copied()
+            .filter(|close| *close > open && self.is(*close, "]"))?;
         self.before(open).filter(|before| self.ends_operand(*before))?;
         let first = self.after(open).filter(|first| *first != close)?;
         // A string index is the key of a dict, which needs no replacement.
@@ -54,7 +57,7 @@ impl Scan<'_> {
                 ":" => colons.push(at),
                 _ => {}
             }
-            at = self.partners.get(&at).copied().filter(|partner| *partner > at).unwrap_or(at) + 1;
+            at = self.matching_brackets.get(&at).copied().filter(|partner| *partner > at).unwrap_or(at) + 1;
         }
         colons
     }

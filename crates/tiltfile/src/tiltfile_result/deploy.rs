@@ -13,7 +13,8 @@ use super::{Context, command, link};
 use lilt_model::yaml;
 
 pub(super) fn kubernetes(resource: &Resource, body: &KubernetesResource, context: Context<'_>) -> Node {
-    let watched = body.custom_deploy.as_ref().map(|deploy| context.own(&deploy.files.ignores));
+    let watched =
+        body.custom_deploy.as_ref().map(|deploy| context.without_global_rules(&deploy.files.ignores));
     specs::kubernetes_apply(&resource.name, body, objects(&body.objects), context.started)
         .put_unless_empty("serverSideApply", context.settings.server_side_apply == ServerSideApply::Always)
         .put("Name", resource.name.as_str())
@@ -37,7 +38,7 @@ pub(super) fn local(resource: &Resource, body: &LocalResource, context: Context<
         .put("ServeCmd", command(body.serve.as_ref()))
         .put("Links", links(&resource.links))
         .put("Deps", list_or_null(paths(&body.files.roots)))
-        .put("FileWatchIgnores", list_or_null(ignores(context.own(&body.files.ignores))))
+        .put("FileWatchIgnores", list_or_null(ignores(context.without_global_rules(&body.files.ignores))))
         .put("AllowParallel", body.allow_parallel || body.update.is_none())
         .put("ReadinessProbe", body.readiness_probe.as_ref().map_or(Node::NULL, probe::written))
         .put("ServeCmdDisableSource", Value::Null)

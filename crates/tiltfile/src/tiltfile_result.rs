@@ -28,8 +28,8 @@ use crate::request::Loaded;
 /// Returns the result. `started` is the time from which Kubernetes objects are watched.
 pub fn tiltfile_result(loaded: &Loaded, started: Timestamp) -> Result<TiltfileResult<'_>, &Failure> {
     let project = loaded.project.as_ref()?;
-    let everywhere = loaded.files.ignores.as_slice();
-    let context = Context { everywhere, started, settings: &project.settings };
+    let global_rules = loaded.files.ignores.as_slice();
+    let context = Context { global_rules, started, settings: &project.settings };
     Ok(TiltfileResult { loaded, project, context, redactor: Redactor::new(&project.secrets) })
 }
 
@@ -72,7 +72,7 @@ impl TiltfileResult<'_> {
         let settings = self.context.settings;
         [
             ("EnabledManifests", list_or_null(enabled(self.project))),
-            ("Tiltignore", tiltignore(self.context.everywhere, settings).into()),
+            ("Tiltignore", tiltignore(self.context.global_rules, settings).into()),
             ("ConfigFiles", paths(&self.loaded.files.roots).into()),
             ("FeatureFlags", features(settings).into()),
             ("TeamID", settings.team.as_str().into()),
@@ -96,14 +96,14 @@ impl TiltfileResult<'_> {
 #[derive(Clone, Copy, Debug)]
 struct Context<'p> {
     /// Rules at the end of each resource's own; Tilt's result has them separately.
-    everywhere: &'p [IgnoreRule],
+    global_rules: &'p [IgnoreRule],
     started: Timestamp,
     settings: &'p Settings,
 }
 
 impl Context<'_> {
-    fn own<'r>(&self, rules: &'r [IgnoreRule]) -> &'r [IgnoreRule] {
-        rules.strip_suffix(self.everywhere).unwrap_or(rules)
+    fn without_global_rules<'r>(&self, rules: &'r [IgnoreRule]) -> &'r [IgnoreRule] {
+        rules.strip_suffix(self.global_rules).unwrap_or(rules)
     }
 }
 
@@ -148,8 +148,8 @@ fn enabled(project: &Project) -> impl Iterator<Item = &str> {
     names.filter(|name| project.is_enabled(name)).map(ResourceName::as_str)
 }
 
-fn tiltignore(everywhere: &[IgnoreRule], settings: &Settings) -> Value {
-    match everywhere.strip_suffix(settings.watch_ignores.as_slice()) {
+fn tiltignore(global_rules: &[IgnoreRule], settings: &Settings) -> Value {
+    match global_rules.strip_suffix(settings.watch_ignores.as_slice()) {
         Some([rule, ..]) => ignore_file(rule, &path(&rule.base.join(".tiltignore"))),
         _ => json!({"LocalPath": "", "Source": "", "Patterns": null}),
     }

@@ -11,10 +11,10 @@ use lilt_model::Failure;
 use lilt_model::cluster::KubeContext;
 use lilt_model::command::Command;
 
-pub trait Outside: Sync {
+pub trait System: Sync {
     fn read_file(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>>;
+    fn list_directory(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
 
     fn is_dir(&self, path: &Path) -> bool;
 
@@ -27,7 +27,7 @@ pub trait Outside: Sync {
     fn now(&self) -> Instant;
 
     /// Returns how long ago a file was written; none if it does not exist or that is not known.
-    fn age(&self, _path: &Path) -> Option<Duration> {
+    fn file_age(&self, _path: &Path) -> Option<Duration> {
         None
     }
 
@@ -57,7 +57,7 @@ pub trait Outside: Sync {
     }
 
     /// Returns the value of `KUBECONFIG` for commands; none if they find their own. It is only read if it is `needed`.
-    fn kubeconfig_of_commands(&self, _needed: bool) -> Result<Option<PathBuf>, Failure> {
+    fn command_kubeconfig(&self, _needed: bool) -> Result<Option<PathBuf>, Failure> {
         Ok(None)
     }
 
@@ -72,12 +72,12 @@ pub trait Outside: Sync {
     }
 
     /// Returns the memory that this process takes, in bytes; none where that is not known.
-    fn memory(&self) -> Option<usize> {
+    fn memory_usage(&self) -> Option<usize> {
         None
     }
 
     /// Resolves all links of a path.
-    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+    fn canonicalize(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(path.to_owned())
     }
 
@@ -90,17 +90,17 @@ pub trait Outside: Sync {
         stdin: Option<&[u8]>,
         cancelled: &(dyn Fn() -> bool + Sync),
         each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output>;
+    ) -> io::Result<CommandOutput>;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirEntry {
     pub path: PathBuf,
     pub is_dir: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Output {
+pub struct CommandOutput {
     /// None if a signal ended it.
     pub exit_code: Option<i32>,
     pub stdout: Vec<u8>,

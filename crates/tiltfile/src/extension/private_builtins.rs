@@ -13,7 +13,7 @@ use starlark::values::none::NoneType;
 use crate::arguments::Function;
 use crate::session::session;
 
-pub(crate) static SUPPORT: LazyLock<Globals> =
+pub(crate) static PRIVATE_BUILTINS: LazyLock<Globals> =
     LazyLock::new(|| GlobalsBuilder::new().with(functions).build());
 
 #[starlark_module]

@@ -30,7 +30,7 @@ fn target(resource: &ResourceName, image: &ImageTarget, context: Context<'_>) ->
         .put("CmdImageName", name_if(is_command))
         .put("BuildDetails", build(image))
         .put("IsLiveUpdateOnly", !image.is_built())
-        .put("FileWatchIgnores", list_or_null(ignores(context.own(&image.files.ignores))))
+        .put("FileWatchIgnores", list_or_null(ignores(context.without_global_rules(&image.files.ignores))))
         .finish()
 }
 

@@ -15,8 +15,8 @@ use lilt_model::resource::{Link, TriggerMode};
 use serde_json::Value;
 
 use crate::configuration::ConfigDeclarations;
-use crate::failure::Place;
-use crate::kinds::Kinds;
+use crate::failure::SourceSpan;
+use crate::kinds::ObjectKinds;
 use lilt_model::Location;
 use lilt_model::reference::Reference;
 
@@ -25,17 +25,17 @@ pub(crate) struct Declarations {
     pub(crate) images: Vec<ImageDeclaration>,
     pub(crate) objects: Vec<ObjectDeclaration>,
     /// Where each object was declared first.
-    pub(crate) object_places: HashMap<ObjectRef, Place>,
+    pub(crate) object_places: HashMap<ObjectRef, SourceSpan>,
     pub(crate) options: Vec<ResourceOptions>,
     pub(crate) custom_deploys: Vec<CustomDeployDeclaration>,
     /// Kinds of objects that are workloads, and where they keep images.
-    pub(crate) kinds: Kinds,
+    pub(crate) kinds: ObjectKinds,
     /// Where `workload_to_resource_function` was called last.
-    pub(crate) workload_function: Option<Place>,
+    pub(crate) workload_function: Option<SourceSpan>,
     pub(crate) compose: Vec<ComposeDeclaration>,
     pub(crate) locals: Vec<LocalDeclaration>,
     /// The default of `trigger_mode()`.
-    pub(crate) trigger_mode: Option<(TriggerMode, Place)>,
+    pub(crate) trigger_mode: Option<(TriggerMode, SourceSpan)>,
     pub(crate) allowed_contexts: Vec<String>,
     pub(crate) registry: Option<Registry>,
     /// The other settings of the session; `registry` is added at the end.
@@ -49,13 +49,13 @@ pub(crate) struct Declarations {
     /// Extensions that were loaded, in the order of the loads.
     pub(crate) loaded_extensions: Vec<LoadedExtension>,
     /// Live update steps that no image uses.
-    pub(crate) loose_steps: Vec<(String, Place)>,
+    pub(crate) unused_steps: Vec<(String, SourceSpan)>,
     pub(crate) warnings: Vec<String>,
 }
 
 impl Declarations {
     /// Whether something was declared that needs a cluster.
-    pub(crate) fn speak_of_kubernetes(&self) -> bool {
+    pub(crate) fn uses_kubernetes(&self) -> bool {
         !self.objects.is_empty()
             || !self.custom_deploys.is_empty()
             || !self.options.is_empty()
@@ -65,7 +65,7 @@ impl Declarations {
 
 #[derive(Debug)]
 pub(crate) struct ImageDeclaration {
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
     pub(crate) reference: Reference,
     pub(crate) build: ImageBuild,
     /// The watched paths, except `watch_ignores`.
@@ -80,9 +80,9 @@ pub(crate) struct ImageDeclaration {
 }
 
 impl ImageDeclaration {
-    pub(crate) fn new(place: Place, reference: Reference, build: ImageBuild) -> Self {
+    pub(crate) fn new(span: SourceSpan, reference: Reference, build: ImageBuild) -> Self {
         Self {
-            place,
+            span,
             reference,
             build,
             roots: Vec::new(),
@@ -99,7 +99,7 @@ impl ImageDeclaration {
 /// One call of `k8s_custom_deploy`.
 #[derive(Debug)]
 pub(crate) struct CustomDeployDeclaration {
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
     pub(crate) name: String,
     pub(crate) deploy: CustomDeploy,
     /// Must be built by the project.
@@ -112,7 +112,7 @@ pub(crate) struct CustomDeployDeclaration {
 #[derive(Debug)]
 pub(crate) struct ComposeDeclaration {
     /// Of the first call.
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
     pub(crate) project: ComposeProject,
     pub(crate) services: Vec<ServiceDeclaration>,
 }
@@ -152,7 +152,7 @@ pub(crate) struct ServiceOptions {
 
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectDeclaration {
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
     /// Its line in a YAML file, or the call that declared it.
     pub(crate) origin: Location,
     pub(crate) value: Value,
@@ -161,7 +161,7 @@ pub(crate) struct ObjectDeclaration {
 /// One call of `k8s_resource`.
 #[derive(Debug)]
 pub(crate) struct ResourceOptions {
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
     /// Empty: a new resource of `objects`.
     pub(crate) workload: String,
     pub(crate) new_name: String,
@@ -182,7 +182,7 @@ pub(crate) struct ResourceOptions {
 
 #[derive(Debug)]
 pub(crate) struct LocalDeclaration {
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
     pub(crate) name: String,
     pub(crate) update: Option<Command>,
     pub(crate) serve: Option<Command>,

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use lilt_model::Failure;
 
-use super::registered::RepositoryFacts;
+use super::registered::RepositorySpec;
 use super::repository::Repository;
-use super::{bundled, within};
+use super::{bundled, extension_file};
 use crate::halt::Halt;
-use crate::outside::Outside;
+use crate::messages::LoadMessage;
 use crate::progress::Position;
 use crate::request::LoadRequest;
-use crate::said::Said;
 use crate::session::Session;
+use crate::system::System;
 use crate::{environment, failure};
 
 /// The declaration of a repository of extensions.
@@ -43,7 +43,7 @@ pub struct ProvidedExtensions {
 impl ExtensionSource {
     fn repository(&self) -> Repository {
         let Self { name, url, reference, subpath } = self.clone();
-        Repository::new(RepositoryFacts { name, url, reference, subpath })
+        Repository::new(RepositorySpec { name, url, reference, subpath })
     }
 }
 
@@ -51,13 +51,13 @@ impl ExtensionSource {
 pub fn provide_repository(
     source: &ExtensionSource,
     request: &LoadRequest,
-    outside: &dyn Outside,
+    system: &dyn System,
     cancelled: &(dyn Fn() -> bool + Sync),
-    print: &mut dyn FnMut(Said<'_>),
+    print: &mut dyn FnMut(LoadMessage<'_>),
 ) -> Result<ProvidedExtensions, Failure> {
-    in_session(request, outside, cancelled, print, |session| {
+    in_session(request, system, cancelled, print, |session| {
         let repository = source.repository();
-        if repository.is_what_is_bundled() {
+        if repository.is_replaced_by_bundled() {
             // The bundled extensions come first; others are fetched when they are loaded.
             let path = bundled::folder(session)?;
             return Ok(ProvidedExtensions { path, commit: None, age: None, stale: None });
@@ -74,21 +74,21 @@ pub fn find_extension(
     path: &str,
     name: &str,
     request: &LoadRequest,
-    outside: &dyn Outside,
+    system: &dyn System,
     cancelled: &(dyn Fn() -> bool + Sync),
-    print: &mut dyn FnMut(Said<'_>),
+    print: &mut dyn FnMut(LoadMessage<'_>),
 ) -> Result<PathBuf, Failure> {
-    in_session(request, outside, cancelled, print, |session| {
-        within(session, &source.repository(), path, name)
+    in_session(request, system, cancelled, print, |session| {
+        extension_file(session, &source.repository(), path, name)
     })
 }
 
 /// Runs something that may print, as a load does; `print` gets the messages on this thread.
 fn in_session<T: Send>(
     request: &LoadRequest,
-    outside: &dyn Outside,
+    system: &dyn System,
     cancelled: &(dyn Fn() -> bool + Sync),
-    print: &mut dyn FnMut(Said<'_>),
+    print: &mut dyn FnMut(LoadMessage<'_>),
     work: impl FnOnce(&Session<'_>) -> Result<T, Failure> + Send,
 ) -> Result<T, Failure> {
     // Bounded, as that of a load.
@@ -97,10 +97,10 @@ fn in_session<T: Send>(
     let asked = halt.clone();
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
-            environment::begin(outside.environment(), &request.environment);
-            work(&Session::new(request, outside, cancelled, asked, Position::default(), printed))
+            environment::begin(system.environment(), &request.environment);
+            work(&Session::new(request, system, cancelled, asked, Position::default(), printed))
         });
-        halt.look_after(&messages, Position::default(), outside, cancelled, print);
+        halt.supervise(&messages, Position::default(), system, cancelled, print);
         worker.join().unwrap_or_else(|panic| Err(failure::of_panic(&*panic)))
     })
 }

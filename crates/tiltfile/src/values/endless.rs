@@ -11,17 +11,17 @@ use starlark::starlark_simple_value;
 use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, starlark_value};
 
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
-pub(crate) struct Forever;
-starlark_simple_value!(Forever);
+pub(crate) struct Endless;
+starlark_simple_value!(Endless);
 
-impl fmt::Display for Forever {
+impl fmt::Display for Endless {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("forever")
     }
 }
 
 #[starlark_value(type = "forever")]
-impl<'v> StarlarkValue<'v> for Forever {
+impl<'v> StarlarkValue<'v> for Endless {
     // SAFETY: the value is immutable and iterates over itself without state.
     unsafe fn iterate(&self, me: Value<'v>, _heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(me)

@@ -9,14 +9,14 @@ use crate::source::Source;
 /// A text that the Tiltfile printed, a warning (by `warn()` or of the load itself), or a progress report, in order.
 /// `Display` formats them as Tilt does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said<'t> {
+pub enum LoadMessage<'t> {
     Line(&'t str),
     Warning(&'t str),
     /// What a slow load is doing.
     Progress(&'t Progress),
 }
 
-impl fmt::Display for Said<'_> {
+impl fmt::Display for LoadMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => f.write_str(line),
