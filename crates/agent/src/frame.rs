@@ -1,25 +1,25 @@
-//! Messages in a stream of bytes: a length, then so many bytes.
+//! Framing of messages in a byte stream: a length, then that many bytes.
 
-use crate::wire::Malformed;
+use crate::codec::Malformed;
 
 const HEADER: usize = 4;
-/// Room for the list of a few hundred thousand files; more is no message of ours.
-const LARGEST: usize = 256 << 20;
+/// The maximum length of a message: enough for a list of a few hundred thousand files.
+const MAX_LENGTH: usize = 256 << 20;
 
-/// A message as it travels.
-pub fn wrap(message: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(message.len()).expect("invariant: messages are cut long before that");
+/// Prepends the length to a message.
+pub fn encode(message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).expect("invariant: messages are much shorter");
     let mut frame = Vec::with_capacity(HEADER + message.len());
     frame.extend(length.to_le_bytes());
     frame.extend(message);
     frame
 }
 
-/// The first whole message in what has come so far, and how many bytes it and its frame take.
-pub fn unwrap(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Malformed> {
+/// Returns the first complete message in the bytes received so far, and its length including the header.
+pub fn decode(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Malformed> {
     let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return Ok(None) };
     let length = usize::try_from(u32::from_le_bytes(*header)).map_err(|_| Malformed)?;
-    if length > LARGEST {
+    if length > MAX_LENGTH {
         return Err(Malformed);
     }
     Ok(rest.get(..length).map(|message| (message, HEADER + length)))

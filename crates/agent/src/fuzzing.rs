@@ -1,50 +1,50 @@
-//! The protocol on any bytes at all, for fuzzing: it panics if a promise is broken.
+//! Runs the protocol on arbitrary bytes, for fuzzing; panics if an invariant is violated.
 
 use crate::chunks;
 use crate::frame;
-use crate::protocol::{Answer, Has, Piece, Request};
+use crate::protocol::{Piece, PresentContent, Reply, Request};
 use crate::transfer;
 
-/// What a side would make of a stream of bytes that another sent, to its end or to what is malformed.
+/// Decodes a stream as both sides would, up to its end or to a malformed message.
 ///
 /// # Panics
-/// If a message is decoded and encoded to something else, or pieces do not make up a content.
+/// If a message does not encode to the bytes it was decoded from, or pieces do not add up to the content.
 pub fn protocol(stream: &[u8]) {
     let mut rest = stream;
-    while let Ok(Some((message, length))) = frame::unwrap(rest) {
-        assert_eq!(frame::wrap(message), rest[..length]);
+    while let Ok(Some((message, length))) = frame::decode(rest) {
+        assert_eq!(frame::encode(message), rest[..length]);
         request(message);
-        answer(message, stream);
+        reply(message, stream);
         rest = &rest[length..];
     }
 }
 
-/// The agent reads what claims to be from lilt.
+/// The agent's side: decodes a request.
 fn request(message: &[u8]) {
     let Ok(request) = Request::decode(message) else { return };
     assert_eq!(request.encode(), message, "{request:?}");
-    if let Request::Piece(Piece::Fresh { packed, .. }) = &request {
-        // Refused or bounded, whatever size it claims.
+    if let Request::Piece(Piece::Data { packed, .. }) = &request {
+        // Rejected or bounded, whatever size the header states.
         let unpacked = transfer::unpack(packed).unwrap_or_default();
         assert!(unpacked.len() <= 1 << 20);
     }
 }
 
-/// lilt reads what claims to be from an agent, and sends it what it says it lacks of some content.
-fn answer(message: &[u8], content: &[u8]) {
-    let Ok(answer) = Answer::decode(message) else { return };
-    assert_eq!(answer.encode(), message, "{answer:?}");
-    let Answer::Wants(wants) = answer else { return };
-    let parts = chunks::of(content);
-    for want in wants {
-        let has = if let Has::Chunks(has) = want.has { has } else { Vec::new() };
+/// lilt's side: decodes a reply and sends the pieces that it requests.
+fn reply(message: &[u8], content: &[u8]) {
+    let Ok(reply) = Reply::decode(message) else { return };
+    assert_eq!(reply.encode(), message, "{reply:?}");
+    let Reply::Missing(missing) = reply else { return };
+    let parts = chunks::chunks_of(content);
+    for file in missing {
+        let present = if let PresentContent::Chunks(present) = file.present { present } else { Vec::new() };
         let mut sent = 0;
-        for piece in transfer::pieces(want.entry, content, &parts, &has) {
+        for piece in transfer::pieces(file.entry, content, &parts, &present) {
             sent += match piece {
-                Piece::Fresh { packed, .. } => {
+                Piece::Data { packed, .. } => {
                     transfer::unpack(&packed).expect("lilt's own piece").len() as u64
                 }
-                Piece::Old { length, .. } => length,
+                Piece::Copy { length, .. } => length,
             };
         }
         assert_eq!(sent, content.len() as u64);
@@ -57,16 +57,16 @@ mod tests {
 
     use super::*;
     use crate::chunks::Chunk;
-    use crate::protocol::{Entry, Kind, Update, Want};
+    use crate::protocol::{Entry, Kind, MissingFile, Update};
 
     fn messages() -> impl Strategy<Value = Vec<u8>> {
         let chunk = "[a-c]{1,40}".prop_map(|text| Chunk::of(text.as_bytes()));
         let has = prop_oneof![
-            Just(Has::Nothing),
-            any::<[u8; 32]>().prop_map(Has::Known),
-            prop::collection::vec(chunk, 0..8).prop_map(Has::Chunks),
+            Just(PresentContent::Nothing),
+            any::<[u8; 32]>().prop_map(PresentContent::Known),
+            prop::collection::vec(chunk, 0..8).prop_map(PresentContent::Chunks),
         ];
-        let want = (any::<u32>(), has).prop_map(|(entry, has)| Want { entry, has });
+        let file = (any::<u32>(), has).prop_map(|(entry, has)| MissingFile { entry, present: has });
         let kind = prop_oneof![
             (any::<u32>(), any::<i64>(), any::<u64>(), any::<[u8; 32]>())
                 .prop_map(|(mode, modified, size, digest)| Kind::File { mode, modified, size, digest }),
@@ -76,29 +76,29 @@ mod tests {
         let update = (prop::collection::vec(".{0,9}", 0..4), prop::collection::vec(entry, 0..4))
             .prop_map(|(removals, entries)| Request::Update(Update { removals, entries }).encode());
         let piece = (any::<u32>(), prop::collection::vec(any::<u8>(), 0..40))
-            .prop_map(|(entry, packed)| Request::Piece(Piece::Fresh { entry, packed }).encode());
+            .prop_map(|(entry, packed)| Request::Piece(Piece::Data { entry, packed }).encode());
         prop_oneof![
             update,
             piece,
-            prop::collection::vec(want, 0..4).prop_map(|wants| Answer::Wants(wants).encode()),
+            prop::collection::vec(file, 0..4).prop_map(|missing| Reply::Missing(missing).encode()),
             prop::collection::vec(any::<u8>(), 0..40),
         ]
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_refused_or_understood(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_are_rejected_or_decoded(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             protocol(&bytes);
         }
 
-        /// Messages as they should be, some of them with a byte changed or cut off.
+        /// Valid messages, with one byte changed or the end cut off.
         #[test]
-        fn damaged_messages_are_refused_or_understood(
+        fn damaged_messages_are_rejected_or_decoded(
             messages in prop::collection::vec(messages(), 1..4),
             change in any::<(prop::sample::Index, u8)>(),
             end in any::<prop::sample::Index>(),
         ) {
-            let mut stream: Vec<u8> = messages.iter().flat_map(|message| frame::wrap(message)).collect();
+            let mut stream: Vec<u8> = messages.iter().flat_map(|message| frame::encode(message)).collect();
             protocol(&stream);
             let place = change.0.index(stream.len());
             stream[place] ^= change.1;

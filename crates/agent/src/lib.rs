@@ -1,7 +1,7 @@
-//! What lilt and its agent in a container share: where things are, the language they speak, how files are cut.
+//! What lilt and its agent in a container share: paths, the protocol between them, and how files are split into chunks.
 //!
-//! The agent (`main.rs`) is a static program that needs nothing of the image it runs in: no shell, no libraries, no
-//! user, no writable root. This library does no IO; it must not know anything else of lilt.
+//! The agent (`main.rs`) is a static program that needs nothing from the image it runs in: no shell, no libraries, no
+//! user, no writable root. This library does no IO and does not depend on other crates of lilt.
 
 pub mod chunks;
 pub mod frame;
@@ -11,17 +11,18 @@ pub mod modified;
 pub mod protocol;
 pub mod transfer;
 
-mod wire;
+mod codec;
 
-/// Changes with every change of the protocol. A pod that was made by another lilt says which it speaks.
+/// The protocol version, which changes with every change of the protocol. The agent of a pod that another version of
+/// lilt deployed reports its own.
 pub const VERSION: u32 = 2;
 
-/// Where a container has its part of the agent's volume.
+/// Where the agent's volume is mounted in a container.
 pub const HOME: &str = "/.lilt";
-/// The agent there.
+/// The path of the agent's program in that volume.
 pub const PROGRAM: &str = "/.lilt/agent";
 
-/// As a file is addressed: 256 bits, told in full, because an error here would be a wrong file.
+/// The BLAKE3 hash of a file's content, not truncated, because a collision would produce a wrong file.
 pub type Digest = [u8; 32];
 
 pub fn digest(content: &[u8]) -> Digest {

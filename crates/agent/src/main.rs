@@ -1,18 +1,18 @@
-//! The agent: gets itself into a volume, copies a directory there, starts a container's process and starts it anew,
-//! and changes files at lilt's word.
-#![expect(clippy::disallowed_methods, reason = "this program is about files, processes and the clock")]
-#![expect(clippy::print_stderr, reason = "what it says goes to the container's log")]
+//! The agent: installs itself into a volume, copies directories, starts and restarts a container's process, and changes
+//! files on request of lilt.
+#![expect(clippy::disallowed_methods, reason = "clippy.toml's rules are for lilt's own process")]
+#![expect(clippy::print_stderr, reason = "stderr is the container's log")]
 
 mod copy;
+mod error;
 mod home;
-mod problem;
 mod run;
 mod serve;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use problem::Problem;
+use error::AgentError;
 
 const USAGE: &str = "usage: lilt-agent install DESTINATION…
        lilt-agent copy SOURCE DESTINATION [SOURCE DESTINATION]…
@@ -22,32 +22,32 @@ const USAGE: &str = "usage: lilt-agent install DESTINATION…
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done = match words.as_slice() {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
         ["install", destinations @ ..] => install(destinations),
         ["copy", pairs @ ..] if pairs.len() % 2 == 0 => copy_all(pairs),
         ["run", rest @ ..] => match run::Options::parse(rest) {
             Some(options) => return run::run(&options),
-            None => Err(Problem::new(USAGE, "")),
+            None => Err(AgentError::new(USAGE, "")),
         },
         ["serve"] => serve::serve(None),
-        // Its own file, in a container that was made without it.
+        // In a container without the agent's volume: `program` is the agent's own copied file.
         ["serve", "--guest", program] => serve::serve(Some(Path::new(program))),
-        // It can be started here.
+        // Succeeds if the agent can run here at all.
         ["check"] => Ok(()),
-        _ => Err(Problem::new(USAGE, "")),
+        _ => Err(AgentError::new(USAGE, "")),
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("lilt-agent: {problem}");
+        Err(error) => {
+            eprintln!("lilt-agent: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// Copies this program.
-fn install(destinations: &[&str]) -> Result<(), Problem> {
+/// Copies this program to each destination.
+fn install(destinations: &[&str]) -> Result<(), AgentError> {
     let own = Path::new("/proc/self/exe");
     for destination in destinations.iter().map(Path::new) {
         if let Some(folder) = destination.parent() {
@@ -59,6 +59,6 @@ fn install(destinations: &[&str]) -> Result<(), Problem> {
     Ok(())
 }
 
-fn copy_all(pairs: &[&str]) -> Result<(), Problem> {
+fn copy_all(pairs: &[&str]) -> Result<(), AgentError> {
     pairs.chunks_exact(2).try_for_each(|pair| copy::copy(Path::new(pair[0]), Path::new(pair[1])))
 }

@@ -1,8 +1,8 @@
-//! Which modification time a file gets that replaces another.
+//! Chooses the modification time of a file that replaces another.
 
 /// Times are microseconds since 1970.
 const SECOND: i64 = 1_000_000;
-/// A difference that every program sees: some count milliseconds.
+/// A difference that every program detects: some have a resolution of milliseconds.
 const JUST_LATER: i64 = 1000;
 
 /// Returns the modification time for a file that replaces one with the time `replaced`: `wanted`, which is its own, or a
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_latest_time_it_is_just_later() {
+    fn time_beyond_latest_is_only_just_later() {
         assert_eq!(newer(4_000_000, 9_000_000, 9_500_000), 9_001_000);
         assert_eq!(newer(9_400_000, 9_000_000, 9_500_000), 9_400_000);
     }

@@ -1,29 +1,28 @@
-//! What lilt says to an agent and what it answers, over one exec that stays open.
+//! The protocol between lilt and the agent, over one exec connection that stays open.
 //!
-//! The agent begins with [`Answer::Hello`]. An [`Request::Update`] names what one burst of saves changed; the answer,
-//! [`Answer::Wants`], says which contents the container lacks. They follow as [`Request::Piece`]s, without an answer
-//! each, and [`Request::Commit`] puts everything in its place at once; its answer is [`Answer::Done`] or
-//! [`Answer::Failed`], and then nothing was changed if that could be helped. [`Request::Run`] is answered by what the
-//! command prints and how it ended.
+//! The agent starts with [`Reply::Hello`]. A [`Request::Update`] lists the changes of one batch of saves;
+//! [`Reply::Missing`] says which contents the container lacks. They follow as [`Request::Piece`]s, without a reply
+//! each. [`Request::Commit`] applies everything at once; its reply is [`Reply::Done`], or [`Reply::Failed`], where
+//! possible with nothing changed. [`Request::Run`] is answered by the command's output and its exit code.
 
 use crate::Digest;
 use crate::chunks::Chunk;
-use crate::wire::{Reader, Writer};
+use crate::codec::{Reader, Writer};
 
-pub use crate::wire::Malformed;
+pub use crate::codec::Malformed;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     Update(Update),
     Piece(Piece),
     Commit,
-    /// Run a command in the container's working directory, without input.
+    /// Runs a command in the container's working directory, without input.
     Run(Vec<String>),
-    /// Start the container's process anew.
+    /// Restarts the container's process.
     Restart,
 }
 
-/// What must happen in the container: removals first, then entries in their order. Paths are absolute.
+/// Changes in the container: removals first, then entries in their order. Paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Update {
     pub removals: Vec<String>,
@@ -46,23 +45,23 @@ pub enum Kind {
 /// Microseconds since 1970.
 pub type Micros = i64;
 
-/// A part of the content of a file of the update, by the place of the file among its entries. Parts come in order.
+/// A part of the content of a file; `entry` is the file's index in the update. Pieces arrive in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Compressed bytes.
-    Fresh { entry: u32, packed: Vec<u8> },
-    /// So many bytes of what the container has there.
-    Old { entry: u32, from: u64, length: u64 },
+    /// New content, compressed with LZ4.
+    Data { entry: u32, packed: Vec<u8> },
+    /// `length` bytes of the file's present content in the container, from `offset`.
+    Copy { entry: u32, offset: u64, length: u64 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Reply {
     Hello {
         version: u32,
     },
-    Wants(Vec<Want>),
+    Missing(Vec<MissingFile>),
     Done,
-    /// What it was about, usually a path, and why it did not work.
+    /// What could not be changed, usually a path, and the cause.
     Failed {
         what: String,
         cause: String,
@@ -72,21 +71,21 @@ pub enum Answer {
     Exited(i32),
 }
 
-/// A file whose content the container lacks.
+/// A file whose content is missing in the container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Want {
+pub struct MissingFile {
     pub entry: u32,
-    pub has: Has,
+    pub present: PresentContent,
 }
 
-/// What the container has in the place of a file.
+/// What the container has at the path of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Has {
-    /// Nothing that helps: all of the new content is to be sent.
+pub enum PresentContent {
+    /// Nothing useful: all of the new content must be sent.
     Nothing,
-    /// What an earlier update of the same connection brought.
+    /// The content that an earlier update of the same connection sent.
     Known(Digest),
-    /// Something that consists of these.
+    /// Content that consists of these chunks.
     Chunks(Vec<Chunk>),
 }
 
@@ -99,15 +98,15 @@ impl Request {
                 to.list(&update.removals, |to, path| to.text(path));
                 to.list(&update.entries, write_entry);
             }
-            Self::Piece(Piece::Fresh { entry, packed }) => {
+            Self::Piece(Piece::Data { entry, packed }) => {
                 to.byte(1);
                 to.u32(*entry);
                 to.raw(packed);
             }
-            Self::Piece(Piece::Old { entry, from, length }) => {
+            Self::Piece(Piece::Copy { entry, offset, length }) => {
                 to.byte(2);
                 to.u32(*entry);
-                to.u64(*from);
+                to.u64(*offset);
                 to.u64(*length);
             }
             Self::Commit => to.byte(3),
@@ -124,8 +123,8 @@ impl Request {
         let mut from = Reader::new(message);
         let request = match from.byte()? {
             0 => Self::Update(Update { removals: from.list(Reader::text)?, entries: from.list(read_entry)? }),
-            1 => Self::Piece(Piece::Fresh { entry: from.u32()?, packed: from.rest().to_vec() }),
-            2 => Self::Piece(Piece::Old { entry: from.u32()?, from: from.u64()?, length: from.u64()? }),
+            1 => Self::Piece(Piece::Data { entry: from.u32()?, packed: from.rest().to_vec() }),
+            2 => Self::Piece(Piece::Copy { entry: from.u32()?, offset: from.u64()?, length: from.u64()? }),
             3 => Self::Commit,
             4 => Self::Run(from.list(Reader::text)?),
             5 => Self::Restart,
@@ -175,30 +174,30 @@ fn read_entry(from: &mut Reader<'_>) -> Result<Entry, Malformed> {
     Ok(Entry { path, kind })
 }
 
-fn write_has(to: &mut Writer, has: &Has) {
-    match has {
-        Has::Nothing => to.byte(0),
-        Has::Known(digest) => {
+fn write_present(to: &mut Writer, present: &PresentContent) {
+    match present {
+        PresentContent::Nothing => to.byte(0),
+        PresentContent::Known(digest) => {
             to.byte(1);
             to.raw(digest);
         }
-        Has::Chunks(chunks) => {
+        PresentContent::Chunks(chunks) => {
             to.byte(2);
             to.list(chunks, |to, chunk| chunk.write(to));
         }
     }
 }
 
-fn read_has(from: &mut Reader<'_>) -> Result<Has, Malformed> {
+fn read_present(from: &mut Reader<'_>) -> Result<PresentContent, Malformed> {
     Ok(match from.byte()? {
-        0 => Has::Nothing,
-        1 => Has::Known(from.array()?),
-        2 => Has::Chunks(from.list(Chunk::read)?),
+        0 => PresentContent::Nothing,
+        1 => PresentContent::Known(from.array()?),
+        2 => PresentContent::Chunks(from.list(Chunk::read)?),
         _ => return Err(Malformed),
     })
 }
 
-impl Answer {
+impl Reply {
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();
         match self {
@@ -206,11 +205,11 @@ impl Answer {
                 to.byte(0);
                 to.u32(*version);
             }
-            Self::Wants(wants) => {
+            Self::Missing(missing) => {
                 to.byte(1);
-                to.list(wants, |to, want| {
+                to.list(missing, |to, want| {
                     to.u32(want.entry);
-                    write_has(to, &want.has);
+                    write_present(to, &want.present);
                 });
             }
             Self::Done => to.byte(2),
@@ -237,9 +236,11 @@ impl Answer {
 
     pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
         let mut from = Reader::new(message);
-        let answer = match from.byte()? {
+        let reply = match from.byte()? {
             0 => Self::Hello { version: from.u32()? },
-            1 => Self::Wants(from.list(|from| Ok(Want { entry: from.u32()?, has: read_has(from)? }))?),
+            1 => Self::Missing(
+                from.list(|from| Ok(MissingFile { entry: from.u32()?, present: read_present(from)? }))?,
+            ),
             2 => Self::Done,
             3 => Self::Failed { what: from.text()?, cause: from.text()? },
             4 => Self::Stdout(from.rest().to_vec()),
@@ -248,7 +249,7 @@ impl Answer {
             _ => return Err(Malformed),
         };
         from.end()?;
-        Ok(answer)
+        Ok(reply)
     }
 }
 
@@ -257,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_understood() {
+    fn messages_decode_to_what_was_encoded() {
         let entries = vec![
             Entry {
                 path: "/ä".into(),
@@ -268,8 +269,8 @@ mod tests {
         ];
         let requests = [
             Request::Update(Update { removals: vec!["/gone".into()], entries }),
-            Request::Piece(Piece::Fresh { entry: 1, packed: vec![1, 2] }),
-            Request::Piece(Piece::Old { entry: 1, from: 2, length: 3 }),
+            Request::Piece(Piece::Data { entry: 1, packed: vec![1, 2] }),
+            Request::Piece(Piece::Copy { entry: 1, offset: 2, length: 3 }),
             Request::Commit,
             Request::Run(vec!["echo".into(), String::new()]),
             Request::Restart,
@@ -277,26 +278,26 @@ mod tests {
         for request in requests {
             assert_eq!(Request::decode(&request.encode()), Ok(request));
         }
-        let answers = [
-            Answer::Hello { version: 1 },
-            Answer::Wants(vec![
-                Want { entry: 2, has: Has::Chunks(vec![Chunk::of(b"x")]) },
-                Want { entry: 3, has: Has::Known([9; 32]) },
-                Want { entry: 4, has: Has::Nothing },
+        let replies = [
+            Reply::Hello { version: 1 },
+            Reply::Missing(vec![
+                MissingFile { entry: 2, present: PresentContent::Chunks(vec![Chunk::of(b"x")]) },
+                MissingFile { entry: 3, present: PresentContent::Known([9; 32]) },
+                MissingFile { entry: 4, present: PresentContent::Nothing },
             ]),
-            Answer::Done,
-            Answer::Failed { what: "/a".into(), cause: "no".into() },
-            Answer::Stdout(b"out".to_vec()),
-            Answer::Stderr(Vec::new()),
-            Answer::Exited(-1),
+            Reply::Done,
+            Reply::Failed { what: "/a".into(), cause: "no".into() },
+            Reply::Stdout(b"out".to_vec()),
+            Reply::Stderr(Vec::new()),
+            Reply::Exited(-1),
         ];
-        for answer in answers {
-            assert_eq!(Answer::decode(&answer.encode()), Ok(answer));
+        for reply in replies {
+            assert_eq!(Reply::decode(&reply.encode()), Ok(reply));
         }
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn malformed_requests_are_rejected() {
         for bytes in [&b""[..], b"\x09", b"\x00\xff\xff\xff\xff", b"\x03more"] {
             assert_eq!(Request::decode(bytes), Err(Malformed));
         }

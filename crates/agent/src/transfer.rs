@@ -1,78 +1,78 @@
-//! The least that must travel to make one content of another.
+//! Computes the pieces to send so that the other side can build one content from another.
 
 use std::collections::HashMap;
 
 use crate::chunks::Chunk;
 use crate::protocol::{Malformed, Piece};
 
-/// As much as one piece carries: enough to compress well, little enough to keep both sides busy.
+/// The maximum content of a piece: enough to compress well, little enough to keep both sides busy.
 const BLOCK: usize = 256 << 10;
 
-/// The pieces of a content, of which `chunks` are the parts, for a side that has `has`; in order.
+/// Returns the pieces of a content with the given chunks, in order, for a side whose file has the chunks `has`.
 pub fn pieces<'a>(
     entry: u32,
     content: &'a [u8],
     chunks: &[Chunk],
     has: &[Chunk],
 ) -> impl Iterator<Item = Piece> + 'a {
-    // Short contents have no chunks.
-    let parts = if has.is_empty() || chunks.is_empty() { whole(content.len()) } else { parts(chunks, has) };
+    // Short contents are not split.
+    let ranges = if has.is_empty() || chunks.is_empty() { whole(content.len()) } else { ranges(chunks, has) };
     let mut rest = content;
-    parts.into_iter().map(move |part| {
-        let length = match &part {
-            Part::Fresh(length) => *length,
-            Part::Old { length, .. } => usize::try_from(*length).unwrap_or(usize::MAX),
+    ranges.into_iter().map(move |range| {
+        let length = match &range {
+            Range::New(length) => *length,
+            Range::Old { length, .. } => usize::try_from(*length).unwrap_or(usize::MAX),
         };
         let (bytes, after) = rest.split_at(length.min(rest.len()));
         rest = after;
-        match part {
-            Part::Fresh(_) => Piece::Fresh { entry, packed: lz4_flex::compress_prepend_size(bytes) },
-            Part::Old { from, length } => Piece::Old { entry, from, length },
+        match range {
+            Range::New(_) => Piece::Data { entry, packed: lz4_flex::compress_prepend_size(bytes) },
+            Range::Old { from, length } => Piece::Copy { entry, offset: from, length },
         }
     })
 }
 
-/// All of a content as what one fresh piece carries; none if it takes no piece, or more than one.
+/// Returns a whole content as the data of one piece; `None` if it needs no piece, or more than one.
 pub fn pack_whole(content: &[u8]) -> Option<Vec<u8>> {
     (1..=BLOCK).contains(&content.len()).then(|| lz4_flex::compress_prepend_size(content))
 }
 
-enum Part {
-    Fresh(usize),
+enum Range {
+    New(usize),
     Old { from: u64, length: u64 },
 }
 
-fn whole(length: usize) -> Vec<Part> {
-    (0..length).step_by(BLOCK).map(|from| Part::Fresh(BLOCK.min(length - from))).collect()
+fn whole(length: usize) -> Vec<Range> {
+    (0..length).step_by(BLOCK).map(|from| Range::New(BLOCK.min(length - from))).collect()
 }
 
-/// As many chunks as possible together that the other side has in a row, or that it lacks.
-fn parts(chunks: &[Chunk], has: &[Chunk]) -> Vec<Part> {
-    let begin = |end: &mut u64, chunk: &Chunk| {
+/// Merges adjacent chunks that the other side has in the same order, or that it lacks.
+fn ranges(chunks: &[Chunk], has: &[Chunk]) -> Vec<Range> {
+    let start = |end: &mut u64, chunk: &Chunk| {
         *end += u64::from(chunk.length);
         Some(*end - u64::from(chunk.length))
     };
-    let begins: Vec<u64> = has.iter().scan(0, begin).collect();
-    let places: HashMap<&Chunk, usize> = has.iter().zip(0..).collect();
-    let mut parts: Vec<Part> = Vec::new();
-    // The same content may be there twice: what follows the last one is the better place.
+    let starts: Vec<u64> = has.iter().scan(0, start).collect();
+    let positions: HashMap<&Chunk, usize> = has.iter().zip(0..).collect();
+    let mut ranges: Vec<Range> = Vec::new();
+    // The same chunk may occur twice: prefer the one that follows the previous match.
     let mut next = None;
     for chunk in chunks {
         let more = chunk.length as usize;
         let following = next.filter(|at| has.get(*at) == Some(chunk));
-        let place = following.or_else(|| places.get(chunk).copied());
-        match (place, parts.last_mut()) {
-            (Some(_), Some(Part::Old { length, .. })) if following.is_some() => *length += more as u64,
-            (Some(at), _) => parts.push(Part::Old { from: begins[at], length: more as u64 }),
-            (None, Some(Part::Fresh(length))) if *length + more <= BLOCK => *length += more,
-            (None, _) => parts.push(Part::Fresh(more)),
+        let position = following.or_else(|| positions.get(chunk).copied());
+        match (position, ranges.last_mut()) {
+            (Some(_), Some(Range::Old { length, .. })) if following.is_some() => *length += more as u64,
+            (Some(at), _) => ranges.push(Range::Old { from: starts[at], length: more as u64 }),
+            (None, Some(Range::New(length))) if *length + more <= BLOCK => *length += more,
+            (None, _) => ranges.push(Range::New(more)),
         }
-        next = place.map(|at| at + 1);
+        next = position.map(|at| at + 1);
     }
-    parts
+    ranges
 }
 
-/// What a fresh piece carries.
+/// Decompresses the data of a piece.
 pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, Malformed> {
     let (size, _) = packed.split_first_chunk::<4>().ok_or(Malformed)?;
     if u32::from_le_bytes(*size) as usize > 2 * BLOCK {

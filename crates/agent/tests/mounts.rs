@@ -1,9 +1,5 @@
-//! Changes of directories that cannot go: a volume is mounted there, or they lie in one that is somebody else's.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test may panic, and uses this machine as it is"
-)]
+//! Updates of directories that cannot be removed: mount points, or directories in one of another user.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "clippy.toml's rules are not for tests")]
 
 mod support;
 
@@ -14,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lilt_agent::protocol::{Entry, Kind, Update};
-use support::{Serving, file, home, tree};
+use support::{AgentClient, file, home, tree};
 use tempfile::TempDir;
 
 const NOBODY: u32 = 65_534;
 
-/// A directory of root's with one in it, `www`, which is the user's.
-struct Place {
+/// A directory of root with a directory of the user in it, `www`.
+struct TestFolder {
     folder: TempDir,
     user: u32,
     mounts: Vec<PathBuf>,
@@ -28,24 +24,24 @@ struct Place {
     program: PathBuf,
 }
 
-impl Place {
+impl TestFolder {
     fn new(user: u32, mounts: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let (home, program) = home();
-        // So that the program can be reached.
+        // So that the user can run the program.
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let mut place = Self { folder, user, mounts: Vec::new(), _home: home, program };
-        place.own("www");
+        let mut test_folder = Self { folder, user, mounts: Vec::new(), _home: home, program };
+        test_folder.own("www");
         for mount in mounts {
-            place.own(mount);
-            let path = place.path(mount);
+            test_folder.own(mount);
+            let path = test_folder.path(mount);
             let status = Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(&path).status().unwrap();
             assert!(status.success());
-            place.mounts.push(path);
-            place.own(mount);
+            test_folder.mounts.push(path);
+            test_folder.own(mount);
         }
-        place
+        test_folder
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -75,24 +71,24 @@ impl Place {
         Entry { path: self.name(name), kind: Kind::Directory { mode: 0o755, modified: 0 } }
     }
 
-    /// As one burst; files in it consist of their own names.
+    /// Applies one update; the content of a file is its name.
     fn update(&self, removals: &[&str], entries: Vec<Entry>) -> Result<(), String> {
         let content = |entry: &Entry| Path::new(&entry.path).file_name().unwrap().as_encoded_bytes().to_vec();
         let contents: Vec<Vec<u8>> = entries.iter().map(content).collect();
         let update = Update { removals: removals.iter().map(|it| self.name(it)).collect(), entries };
         let mut serve = Command::new(&self.program);
-        let mut agent = Serving::start_with(serve.uid(self.user).gid(self.user).arg("serve"));
+        let mut agent = AgentClient::start_with(serve.uid(self.user).gid(self.user).arg("serve"));
         agent.update(&update, &contents)
     }
 
-    /// Names of what is there.
+    /// Returns the names of all entries.
     fn names(&self) -> Vec<String> {
         let first = |line: String| line.split(' ').next().unwrap().to_owned();
         tree(self.folder.path()).into_iter().map(first).collect()
     }
 }
 
-impl Drop for Place {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         for mount in self.mounts.iter().rev() {
             let status = Command::new("umount").arg(mount).status().unwrap();
@@ -101,77 +97,77 @@ impl Drop for Place {
     }
 }
 
-/// Only root can mount and become somebody else; `make test` runs as root, and there it counts.
+/// Only root can mount and switch users; `make test` runs as root.
 fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-/// In a directory that may be written, and in one that may not; with a volume, and without.
-fn places() -> Vec<(String, Place)> {
-    let mut places = Vec::new();
+/// Returns test folders with a writable and a read-only parent, each with and without a volume.
+fn test_folders() -> Vec<(String, TestFolder)> {
+    let mut test_folders = Vec::new();
     for user in [0, NOBODY] {
         for mounts in [&["www"][..], &[]] {
-            places.push((format!("{user} {mounts:?}"), Place::new(user, mounts)));
+            test_folders.push((format!("{user} {mounts:?}"), TestFolder::new(user, mounts)));
         }
     }
-    places
+    test_folders
 }
 
 #[test]
-fn a_directory_that_cannot_go_becomes_empty() {
+fn directory_that_cannot_be_removed_is_emptied() {
     if !is_root() {
         return;
     }
-    for (what, place) in places() {
-        place.fill("www/old", "");
-        place.fill("www/sub/old", "");
-        place.update(&["www"], Vec::new()).expect(&what);
-        let goes = place.user == 0 && place.mounts.is_empty();
-        assert_eq!(place.names(), if goes { &[][..] } else { &["www/"] }, "{what}");
-        // And is filled again.
-        let entries = vec![place.directory("www"), place.file("www/new", "new")];
-        place.update(&[], entries).expect(&what);
-        assert_eq!(place.names(), ["www/", "www/new"], "{what}");
+    for (what, test_folder) in test_folders() {
+        test_folder.fill("www/old", "");
+        test_folder.fill("www/sub/old", "");
+        test_folder.update(&["www"], Vec::new()).expect(&what);
+        let is_removed = test_folder.user == 0 && test_folder.mounts.is_empty();
+        assert_eq!(test_folder.names(), if is_removed { &[][..] } else { &["www/"] }, "{what}");
+        // It can be filled again.
+        let entries = vec![test_folder.directory("www"), test_folder.file("www/new", "new")];
+        test_folder.update(&[], entries).expect(&what);
+        assert_eq!(test_folder.names(), ["www/", "www/new"], "{what}");
     }
 }
 
 #[test]
-fn a_directory_that_cannot_go_is_replaced_in_one_burst() {
+fn directory_that_cannot_be_removed_is_replaced_in_one_update() {
     if !is_root() {
         return;
     }
-    for (what, place) in places() {
-        place.own("www/gone");
+    for (what, test_folder) in test_folders() {
+        test_folder.own("www/gone");
         for name in ["old", "same", "sub/old", "sub/same", "kind/old", "gone/deep/old"] {
-            place.fill(&format!("www/{name}"), Path::new(name).file_name().unwrap().to_str().unwrap());
+            test_folder.fill(&format!("www/{name}"), Path::new(name).file_name().unwrap().to_str().unwrap());
         }
-        fs::set_permissions(place.path("www"), fs::Permissions::from_mode(0o555)).unwrap();
+        fs::set_permissions(test_folder.path("www"), fs::Permissions::from_mode(0o555)).unwrap();
         let kind = Kind::Link { target: "sub".into(), modified: 0 };
-        let link = Entry { path: place.name("www/link"), kind };
+        let link = Entry { path: test_folder.name("www/link"), kind };
         let entries = || {
             vec![
-                place.directory("www"),
-                place.directory("www/sub"),
-                place.directory("www/more"),
-                place.file("www/same", "same"),
-                place.file("www/sub/same", "same"),
-                place.file("www/sub/new", "new"),
-                place.file("www/more/new", "new"),
-                place.file("www/kind", "kind"),
+                test_folder.directory("www"),
+                test_folder.directory("www/sub"),
+                test_folder.directory("www/more"),
+                test_folder.file("www/same", "same"),
+                test_folder.file("www/sub/same", "same"),
+                test_folder.file("www/sub/new", "new"),
+                test_folder.file("www/more/new", "new"),
+                test_folder.file("www/kind", "kind"),
                 link.clone(),
             ]
         };
-        // What does not arrive whole leaves everything.
-        let before = tree(place.folder.path());
-        let wrong = [entries(), vec![place.file("www/wrong", "right")]].concat();
-        let error = place.update(&["www"], wrong).unwrap_err();
+        // An incomplete content leaves everything unchanged.
+        let before = tree(test_folder.folder.path());
+        let wrong = [entries(), vec![test_folder.file("www/wrong", "right")]].concat();
+        let error = test_folder.update(&["www"], wrong).unwrap_err();
         assert!(error.ends_with("its content did not arrive whole"), "{what}: {error}");
-        assert_eq!(tree(place.folder.path()), before, "{what}");
+        assert_eq!(tree(test_folder.folder.path()), before, "{what}");
 
-        let same = fs::metadata(place.path("www")).unwrap().ino();
-        place.update(&["www", "www/sub", "www/old"], entries()).expect(&what);
-        // Somebody may have it as a working directory.
-        assert_eq!(fs::metadata(place.path("www")).unwrap().ino(), same, "{what}");
+        let same = fs::metadata(test_folder.path("www")).unwrap().ino();
+        test_folder.update(&["www", "www/sub", "www/old"], entries()).expect(&what);
+        // A process may have it as its working directory.
+        assert_eq!(fs::metadata(test_folder.path("www")).unwrap().ino(), same, "{what}");
         let names = [
             "www/",
             "www/kind",
@@ -183,64 +179,64 @@ fn a_directory_that_cannot_go_is_replaced_in_one_burst() {
             "www/sub/new",
             "www/sub/same",
         ];
-        assert_eq!(place.names(), names, "{what}");
-        assert_eq!(fs::read(place.path("www/sub/same")).unwrap(), b"same", "{what}");
+        assert_eq!(test_folder.names(), names, "{what}");
+        assert_eq!(fs::read(test_folder.path("www/sub/same")).unwrap(), b"same", "{what}");
     }
 }
 
 #[test]
-fn what_is_mounted_deeper_keeps_what_is_in_it_unless_that_is_told() {
+fn nested_mount_keeps_content_unless_removed_explicitly() {
     if !is_root() {
         return;
     }
     for (user, mounts) in
         [(0, &["www", "www/a/data"][..]), (NOBODY, &["www", "www/a/data"]), (0, &["www/a/data"])]
     {
-        let place = Place::new(user, mounts);
-        place.own("www/a");
-        place.fill("www/a/old", "");
-        place.fill("www/a/data/database", "");
-        place.fill("www/a/data/sub/other", "");
+        let test_folder = TestFolder::new(user, mounts);
+        test_folder.own("www/a");
+        test_folder.fill("www/a/old", "");
+        test_folder.fill("www/a/data/database", "");
+        test_folder.fill("www/a/data/sub/other", "");
         let entries = vec![
-            place.directory("www"),
-            place.file("www/a/new", "new"),
-            place.file("www/a/data/sub/new", "new"),
+            test_folder.directory("www"),
+            test_folder.file("www/a/new", "new"),
+            test_folder.file("www/a/data/sub/new", "new"),
         ];
-        place.update(&["www"], entries).unwrap();
+        test_folder.update(&["www"], entries).unwrap();
         let kept = ["www/a/data/", "www/a/data/database", "www/a/data/sub/", "www/a/data/sub/new"];
         let kept = [&["www/", "www/a/"][..], &kept, &["www/a/data/sub/other", "www/a/new"]].concat();
-        assert_eq!(place.names(), kept, "{mounts:?}");
-        place.update(&["www", "www/a/data"], Vec::new()).unwrap();
-        assert_eq!(place.names(), ["www/", "www/a/", "www/a/data/"], "{mounts:?}");
+        assert_eq!(test_folder.names(), kept, "{mounts:?}");
+        test_folder.update(&["www", "www/a/data"], Vec::new()).unwrap();
+        assert_eq!(test_folder.names(), ["www/", "www/a/", "www/a/data/"], "{mounts:?}");
     }
 }
 
 #[test]
-fn what_cannot_become_something_else_is_told_before_anything_changes() {
+fn replaced_mount_point_fails_before_any_change() {
     if !is_root() {
         return;
     }
-    let place = Place::new(0, &["www/data"]);
-    place.fill("www/old", "");
-    place.fill("www/data/old", "");
-    let before = tree(place.folder.path());
+    let test_folder = TestFolder::new(0, &["www/data"]);
+    test_folder.fill("www/old", "");
+    test_folder.fill("www/data/old", "");
+    let before = tree(test_folder.folder.path());
     for (name, at) in [("www/data", "www/data"), ("www", "www")] {
-        let error = place.update(&["www/old"], vec![place.file(name, name)]).unwrap_err();
-        assert_eq!(error, format!("{}: something is mounted there", place.name(at)));
-        assert_eq!(tree(place.folder.path()), before);
+        let error = test_folder.update(&["www/old"], vec![test_folder.file(name, name)]).unwrap_err();
+        assert_eq!(error, format!("{}: something is mounted there", test_folder.name(at)));
+        assert_eq!(tree(test_folder.folder.path()), before);
     }
-    // Also for whoever comes to it by another way.
-    std::os::unix::fs::symlink("www", place.path("link")).unwrap();
-    place.update(&["link/data"], Vec::new()).unwrap();
-    assert_eq!(place.names(), ["link", "www/", "www/data/", "www/old"]);
-    // A single file of a volume.
-    place.fill("file", "of others");
-    let (one, other) = (place.path("www/old"), place.path("file"));
+    // The same through a link.
+    std::os::unix::fs::symlink("www", test_folder.path("link")).unwrap();
+    test_folder.update(&["link/data"], Vec::new()).unwrap();
+    assert_eq!(test_folder.names(), ["link", "www/", "www/data/", "www/old"]);
+    // A single mounted file.
+    test_folder.fill("file", "of others");
+    let (one, other) = (test_folder.path("www/old"), test_folder.path("file"));
     assert!(Command::new("mount").arg("--bind").arg(&one).arg(&other).status().unwrap().success());
-    let removed = place.update(&["file"], Vec::new());
-    let replaced = place.update(&["www/old"], vec![place.file("file", "file")]);
+    let removed = test_folder.update(&["file"], Vec::new());
+    let replaced = test_folder.update(&["www/old"], vec![test_folder.file("file", "file")]);
     assert!(Command::new("umount").arg(&other).status().unwrap().success());
-    let words = format!("{}: something is mounted there", place.name("file"));
+    let words = format!("{}: something is mounted there", test_folder.name("file"));
     assert_eq!((removed, replaced), (Err(words.clone()), Err(words)));
     assert!(one.exists());
 }

@@ -1,9 +1,5 @@
-//! A restart ends all that the container's process has started, and nothing else.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test may panic, and uses this machine as it is"
-)]
+//! A restart stops all that the container's process has started, and nothing else.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "clippy.toml's rules are not for tests")]
 
 mod support;
 
@@ -12,10 +8,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lilt_agent::protocol::{Answer, Request};
+use lilt_agent::protocol::{Reply, Request};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{Serving, eventually, home};
+use support::{AgentClient, eventually, home};
 
 fn start(program: &Path, options: &[&str], line: &str) -> Child {
     let mut command = Command::new(program);
@@ -32,15 +28,15 @@ fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'))
 }
 
-/// Waits for so many lines.
+/// Waits until a file has that many lines.
 fn lines(path: &Path, count: usize) -> Vec<String> {
     let text = eventually("it has begun", || read(path).filter(|text| text.lines().count() >= count));
     text.lines().map(str::to_owned).collect()
 }
 
 fn restart(program: &Path) {
-    let mut agent = Serving::start(program);
-    agent.say(&Request::Restart);
+    let mut agent = AgentClient::start(program);
+    agent.send(&Request::Restart);
     agent.outcome().unwrap();
 }
 
@@ -50,9 +46,9 @@ fn is_there(pid: &str) -> bool {
 
 /// Two servers would fight for a port.
 #[test]
-fn what_the_process_left_has_ended_before_it_is_started_anew() {
-    // In a group of its own, in a session of its own, and as nobody's child: each says who it is, and each new one whether its
-    // predecessor is still there.
+fn restart_waits_until_all_descendants_have_exited() {
+    // Each server runs in its own group, in its own session, or as an orphan. It logs its pid, and whether a
+    // predecessor is still running.
     let servers = [
         "set -m; bash -c 'serve' & wait",
         "setsid bash -c 'serve' & wait",
@@ -76,13 +72,13 @@ fn what_the_process_left_has_ended_before_it_is_started_anew() {
         assert!(!is_there(&all[1]), "{server}");
         let last = lines(&log, 3).pop().unwrap();
         end(child);
-        // The end of a container would end it; here nobody does.
+        // The end of a container would kill it; here the test must.
         let _ = kill(Pid::from_raw(last.parse().unwrap()), Signal::SIGKILL);
     }
 }
 
 #[test]
-fn who_does_not_end_is_killed_when_the_grace_is_over() {
+fn restart_kills_stubborn_process_after_grace() {
     const GRACE: Duration = Duration::from_millis(300);
     let stubborn = "trap '' TERM; echo $BASHPID >> LOG; while :; do sleep 0.05; done";
     for line in [stubborn.to_owned(), format!("set -m; ({stubborn}) & wait")] {
@@ -102,11 +98,11 @@ fn who_does_not_end_is_killed_when_the_grace_is_over() {
     }
 }
 
-/// The first process of a container gets all orphans, also those of others who came in.
+/// Pid 1 of a container adopts all orphans, also those of execs into it.
 #[test]
-fn what_a_step_left_in_the_background_outlives_a_restart() {
+fn background_process_of_exec_survives_restart() {
     if !nix::unistd::geteuid().is_root() {
-        // Only root can make a process the first one; `make test` runs as root, and there it counts.
+        // Only root can create a pid namespace; `make test` runs as root.
         return;
     }
     let (home, program) = home();
@@ -125,30 +121,30 @@ fn what_a_step_left_in_the_background_outlives_a_restart() {
     });
     let mut serve = Command::new("nsenter");
     serve.args(["--target", first.trim(), "--pid", "--mount", "setsid"]).arg(&program).arg("serve");
-    let mut agent = Serving::start_with(&mut serve);
+    let mut agent = AgentClient::start_with(&mut serve);
     let mut run = |words: &[&str]| {
-        agent.say(&Request::Run(words.iter().map(ToString::to_string).collect()));
+        agent.send(&Request::Run(words.iter().map(ToString::to_string).collect()));
         let mut printed = Vec::new();
         loop {
-            match agent.answer() {
-                Some(Answer::Stdout(bytes)) => printed.extend(bytes),
-                Some(Answer::Exited(0)) => return String::from_utf8(printed).unwrap().trim().to_owned(),
+            match agent.reply() {
+                Some(Reply::Stdout(bytes)) => printed.extend(bytes),
+                Some(Reply::Exited(0)) => return String::from_utf8(printed).unwrap().trim().to_owned(),
                 other => panic!("{words:?}: {other:?}"),
             }
         }
     };
-    let left = run(&["bash", "-c", "sleep 1000 > /dev/null 2>&1 & echo $!"]);
-    let parent = format!("grep PPid /proc/{left}/status");
+    let background = run(&["bash", "-c", "sleep 1000 > /dev/null 2>&1 & echo $!"]);
+    let parent = format!("grep PPid /proc/{background}/status");
     assert_eq!(run(&["bash", "-c", &parent]), "PPid:\t1", "it is an orphan");
-    agent.say(&Request::Restart);
+    agent.send(&Request::Restart);
     agent.outcome().unwrap();
     assert_eq!(lines(&log, 2).len(), 2);
     let mut run = |words: &[&str]| {
-        agent.say(&Request::Run(words.iter().map(ToString::to_string).collect()));
-        agent.answer()
+        agent.send(&Request::Run(words.iter().map(ToString::to_string).collect()));
+        agent.reply()
     };
-    assert_eq!(run(&["test", "-e", &format!("/proc/{left}")]), Some(Answer::Exited(0)));
-    // All of it ends with its first process.
+    assert_eq!(run(&["test", "-e", &format!("/proc/{background}")]), Some(Reply::Exited(0)));
+    // All processes of the namespace end with pid 1.
     drop(agent);
     kill(Pid::from_raw(first.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
     container.wait().unwrap();

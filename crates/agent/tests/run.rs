@@ -1,9 +1,5 @@
-//! The agent in the place of a container's first process, on this machine.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test may panic, and uses this machine as it is"
-)]
+//! Tests of `run`, as the init process of a container, on this machine.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "clippy.toml's rules are not for tests")]
 
 mod support;
 
@@ -17,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use lilt_agent::protocol::Request;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{Serving, eventually, home, one};
+use support::{AgentClient, eventually, home, one};
 
 fn start(program: &Path, options: &[&str], argv: &[&str]) -> Child {
     let mut command = Command::new(program);
@@ -34,7 +30,7 @@ fn read(path: &Path) -> Option<String> {
 }
 
 #[test]
-fn exit_codes_and_deaths_are_those_of_the_process() {
+fn run_exits_with_code_or_signal_of_process() {
     let (_home, program) = home();
     for (line, code) in [("exit 0", 0), ("exit 42", 42), ("kill -KILL $$", 137), ("kill -TERM $$", 143)] {
         let mut child = start(&program, &[], &["sh", "-c", line]);
@@ -54,7 +50,7 @@ fn other_users_cannot_write_to_the_home_once_the_process_runs() {
     let installed = Command::new(env!("CARGO_BIN_EXE_lilt-agent")).arg("install").arg(&program).status();
     assert!(installed.unwrap().success());
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
-    // The container's user is not known yet.
+    // Open to all users: the container's user is not known yet.
     assert_eq!((mode(&home), mode(&program)), (0o1777, 0o755));
     let ready = folder.path().join("ready");
     let line = format!("umask 0; echo ready > {}; exec sleep 987", ready.display());
@@ -65,12 +61,12 @@ fn other_users_cannot_write_to_the_home_once_the_process_runs() {
     child.wait().unwrap();
 }
 
-/// Whether tests may act as other users.
+/// Returns whether tests may switch users.
 fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-/// A container of a user who is not the one that installed the agent: nothing can close the directory.
+/// The container's user is not the one that installed the agent, so the directory's mode cannot be changed.
 #[test]
 fn home_of_another_user_keeps_the_state_for_the_container_user() {
     if !is_root() {
@@ -105,7 +101,7 @@ fn home_of_another_user_keeps_the_state_for_the_container_user() {
     kill(pid_of(&child), Signal::SIGKILL).unwrap();
     child.wait().unwrap();
 
-    // Somebody else who was first is not trusted.
+    // A state directory of another user is rejected.
     fs::remove_dir_all(home.join("state")).unwrap();
     assert!(as_user(1001, "mkdir -m 777 state"));
     let output = run(&[], &["sh", "-c", "true"]).wait_with_output().unwrap();
@@ -134,16 +130,16 @@ fn kept_file_starts_only_if_listed_and_own() {
 }
 
 #[test]
-fn stdin_and_output_are_the_process_s_own() {
+fn process_inherits_stdin_and_stdout() {
     let (_home, program) = home();
     let mut child = start(&program, &[], &["cat"]);
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"through\n").unwrap();
     assert_eq!(child.wait_with_output().unwrap().stdout, b"through\n");
 }
 
-/// Also after it was started anew, when the terminal was the old one's.
+/// Also after a restart, when the old process was in the foreground.
 #[test]
-fn a_terminal_is_the_process_s_own() {
+fn process_gets_terminal_also_after_restart() {
     let (home, program) = home();
     let file = home.path().join("again");
     let line = format!(
@@ -178,24 +174,24 @@ fn a_terminal_is_the_process_s_own() {
 }
 
 #[test]
-fn signals_go_to_the_process() {
+fn signals_are_forwarded_to_process() {
     let (home, program) = home();
-    let (ready, heard) = (home.path().join("ready"), home.path().join("heard"));
+    let (ready, received) = (home.path().join("ready"), home.path().join("heard"));
     let line = format!(
         "trap 'echo USR1 > {0}' USR1; trap 'exit 9' TERM; echo ready > {1}; while :; do sleep 0.05; done",
-        heard.display(),
+        received.display(),
         ready.display()
     );
     let mut child = start(&program, &[], &["sh", "-c", &line]);
     eventually("it is ready", || read(&ready));
     kill(pid_of(&child), Signal::SIGUSR1).unwrap();
-    eventually("it heard the signal", || read(&heard));
+    eventually("it heard the signal", || read(&received));
     kill(pid_of(&child), Signal::SIGTERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(9));
 }
 
 #[test]
-fn orphans_are_collected() {
+fn orphans_are_reaped() {
     let (home, program) = home();
     let orphan = home.path().join("orphan");
     let line = format!("(sh -c 'echo $$ > {}; exec sleep 0.1' &) ; exec sleep 100", orphan.display());
@@ -207,7 +203,7 @@ fn orphans_are_collected() {
 }
 
 #[test]
-fn the_process_is_started_anew_with_what_was_kept() {
+fn restart_starts_updated_copy() {
     let (home, program) = home();
     let (tool, log) = (home.path().join("tool"), home.path().join("log"));
     let script = |words: &str| format!("#!/bin/sh\necho {words} $1 >> {}\nexec sleep 100\n", log.display());
@@ -217,30 +213,30 @@ fn the_process_is_started_anew_with_what_was_kept() {
     let mut child = start(&program, &["--keep", tool], &[tool, "argument"]);
     eventually("it has begun", || read(&log).filter(|text| text == "first argument\n"));
 
-    // Where it lies, nothing can be written: what comes is kept elsewhere, and started.
-    let mut agent = Serving::start(&program);
+    // Its own path counts as read-only: the update is stored in the volume and started from there.
+    let mut agent = AgentClient::start(&program);
     let (mut update, contents) = one(Path::new(tool), script("second").as_bytes());
     if let lilt_agent::protocol::Kind::File { mode, .. } = &mut update.entries[0].kind {
         *mode = 0o755;
     }
     agent.update(&update, &contents).unwrap();
     assert!(fs::read_to_string(tool).unwrap().contains("first"));
-    agent.say(&Request::Restart);
+    agent.send(&Request::Restart);
     agent.outcome().unwrap();
     eventually("the new one has begun", || read(&log).filter(|text| text.ends_with("second argument\n")));
-    agent.say(&Request::Restart);
+    agent.send(&Request::Restart);
     agent.outcome().unwrap();
     eventually("and again", || read(&log).filter(|text| text.lines().count() == 3));
     assert_eq!(child.try_wait().unwrap(), None);
     kill(pid_of(&child), Signal::SIGTERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
-    // Nobody is there who could: the connection ends, as it does with the container.
-    agent.say(&Request::Restart);
-    assert_eq!(agent.answer(), None);
+    // The container has ended, and so does the connection.
+    agent.send(&Request::Restart);
+    assert_eq!(agent.reply(), None);
 }
 
 #[test]
-fn a_debugger_is_told_the_newest_program_to_start() {
+fn debugger_argument_is_replaced_by_updated_copy() {
     let (home, program) = home();
     let (tool, log) = (home.path().join("tool"), home.path().join("log"));
     let script = |words: &str| format!("echo {words} $1 >> {}\nexec sleep 100\n", log.display());
@@ -249,19 +245,19 @@ fn a_debugger_is_told_the_newest_program_to_start() {
     // The shell is the debugger.
     let mut child = start(&program, &["--keep", tool], &["sh", tool, "argument"]);
     eventually("it has begun", || read(&log).filter(|text| text == "first argument\n"));
-    let mut agent = Serving::start(&program);
+    let mut agent = AgentClient::start(&program);
     let (update, contents) = one(Path::new(tool), script("second").as_bytes());
     agent.update(&update, &contents).unwrap();
-    agent.say(&Request::Restart);
+    agent.send(&Request::Restart);
     agent.outcome().unwrap();
     eventually("the new one has begun", || read(&log).filter(|text| text.ends_with("second argument\n")));
     kill(pid_of(&child), Signal::SIGTERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
-/// As `ENTRYPOINT ["./manager"]` in `/` does it.
+/// As with `ENTRYPOINT ["./manager"]` in `/`.
 #[test]
-fn what_was_kept_is_started_also_if_it_is_named_from_the_working_directory() {
+fn updated_copy_is_started_for_relative_program() {
     let (home, program) = home();
     let (tool, log) = (home.path().join("tool"), home.path().join("log"));
     let script = |words: &str| format!("#!/bin/sh\necho {words} $0 >> {}\nexec sleep 100\n", log.display());
@@ -274,13 +270,13 @@ fn what_was_kept_is_started_also_if_it_is_named_from_the_working_directory() {
         command.args(["run", "--keep", tool.to_str().unwrap(), "--"]).args(words);
         let mut child = command.current_dir(home.path()).spawn().unwrap();
         eventually("it has begun", || read(&log));
-        let mut agent = Serving::start(&program);
+        let mut agent = AgentClient::start(&program);
         let (mut update, contents) = one(&tool, script("second").as_bytes());
         if let lilt_agent::protocol::Kind::File { mode, .. } = &mut update.entries[0].kind {
             *mode = 0o755;
         }
         agent.update(&update, &contents).unwrap();
-        agent.say(&Request::Restart);
+        agent.send(&Request::Restart);
         agent.outcome().unwrap();
         eventually("the new one has begun", || read(&log).filter(|text| text.contains("second")));
         kill(pid_of(&child), Signal::SIGTERM).unwrap();
@@ -289,7 +285,7 @@ fn what_was_kept_is_started_also_if_it_is_named_from_the_working_directory() {
 }
 
 #[test]
-fn a_restart_file_without_a_directory_is_no_reason_not_to_start() {
+fn missing_restart_file_directory_is_ignored() {
     let (home, program) = home();
     let file = home.path().join("no-such-folder/restart");
     let options = ["--restart-file", file.to_str().unwrap()];
@@ -298,21 +294,21 @@ fn a_restart_file_without_a_directory_is_no_reason_not_to_start() {
 }
 
 #[test]
-fn a_process_that_crashes_after_a_restart_ends_the_container() {
+fn crash_after_restart_ends_container() {
     let (home, program) = home();
     let marker = home.path().join("marker");
     let line = format!("test -e {0} && exit 3; echo begun > {0}; exec sleep 100", marker.display());
     let mut child = start(&program, &[], &["sh", "-c", &line]);
     eventually("it has begun", || read(&marker));
-    let mut agent = Serving::start(&program);
-    agent.say(&Request::Restart);
+    let mut agent = AgentClient::start(&program);
+    agent.send(&Request::Restart);
     agent.outcome().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3));
 }
 
-/// Who asked is told why, before everything ends.
+/// The requester gets the error before the container ends.
 #[test]
-fn a_process_that_cannot_be_started_anew_ends_the_container() {
+fn failed_restart_ends_container_unless_waiting() {
     let (home, program) = home();
     let script = home.path().join("script");
     let write = |mode: u32| {
@@ -326,18 +322,18 @@ fn a_process_that_cannot_be_started_anew_ends_the_container() {
         write(0o755);
         let mut child = start(&program, options, &[script.to_str().unwrap()]);
         let mut agent = eventually("it listens", || {
-            // The file is there a moment before anybody listens.
-            UnixStream::connect(home.path().join("state/control")).ok().map(|_| Serving::start(&program))
+            // The socket's file exists shortly before it accepts connections.
+            UnixStream::connect(home.path().join("state/control")).ok().map(|_| AgentClient::start(&program))
         });
         write(0o644);
-        agent.say(&Request::Restart);
+        agent.send(&Request::Restart);
         assert_eq!(agent.outcome(), Err(words.clone()), "{options:?}");
         if options.is_empty() {
             assert_eq!(child.wait().unwrap().code(), Some(127));
         } else {
-            // It waits for one that can be.
+            // It waits for an update that can be started.
             write(0o755);
-            agent.say(&Request::Restart);
+            agent.send(&Request::Restart);
             agent.outcome().unwrap();
             kill(pid_of(&child), Signal::SIGTERM).unwrap();
             child.wait().unwrap();
@@ -347,7 +343,7 @@ fn a_process_that_cannot_be_started_anew_ends_the_container() {
 }
 
 #[test]
-fn it_may_wait_for_the_next_update_and_for_a_file() {
+fn wait_option_restarts_on_request_and_restart_file() {
     let (home, program) = home();
     let (log, file) = (home.path().join("log"), home.path().join("restart"));
     let line = format!("echo run >> {}", log.display());
@@ -357,8 +353,8 @@ fn it_may_wait_for_the_next_update_and_for_a_file() {
         eventually("it ran", || read(&log).filter(|text| text.lines().count() == count));
     };
     runs(1);
-    let mut agent = Serving::start(&program);
-    agent.say(&Request::Restart);
+    let mut agent = AgentClient::start(&program);
+    agent.send(&Request::Restart);
     agent.outcome().unwrap();
     runs(2);
     fs::write(&file, "now").unwrap();

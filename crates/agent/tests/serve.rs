@@ -1,9 +1,5 @@
-//! Changes of files, on this machine.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test may panic, and uses this machine as it is"
-)]
+//! Tests of `serve` on this machine.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "clippy.toml's rules are not for tests")]
 
 mod support;
 
@@ -14,19 +10,19 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lilt_agent::protocol::{Answer, Entry, Kind, Request, Update};
+use lilt_agent::protocol::{Entry, Kind, Reply, Request, Update};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use proptest::prelude::*;
 use support::noise::noise;
-use support::{Serving, eventually, file, home, one, tree};
+use support::{AgentClient, eventually, file, home, one, tree};
 use tempfile::TempDir;
 
 #[test]
-fn only_what_differs_travels() {
+fn update_sends_only_differences() {
     let (_home, program) = home();
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("deep/er/binary");
-    let mut agent = Serving::start(&program);
+    let mut agent = AgentClient::start(&program);
     let content = noise(8 << 20, 1);
     let (update, contents) = one(&path, &content);
     agent.update(&update, &contents).unwrap();
@@ -37,7 +33,7 @@ fn only_what_differs_travels() {
     agent.update(&update, &contents).unwrap();
     assert!(agent.sent < 500, "nothing differs, and {} bytes travelled", agent.sent);
 
-    // One percent of it, in one place, and something more before it.
+    // One percent is inserted in one place.
     let mut changed = content.clone();
     changed.splice(3_000_000..3_000_000, noise(80_000, 2));
     agent.sent = 0;
@@ -46,7 +42,7 @@ fn only_what_differs_travels() {
     assert_eq!(fs::read(&path).unwrap(), changed);
     assert!(agent.sent < 300_000, "{} bytes travelled", agent.sent);
 
-    // Another name for it, also in another directory.
+    // A rename into another directory.
     let moved = folder.path().join("elsewhere/moved");
     agent.sent = 0;
     let (mut update, contents) = one(&moved, &changed);
@@ -55,7 +51,7 @@ fn only_what_differs_travels() {
     assert_eq!((fs::read(&moved).unwrap(), path.exists()), (changed, false));
     assert!(agent.sent < 500, "it only moved, and {} bytes travelled", agent.sent);
 
-    // What is the same many times over is sent and found once.
+    // Repeated content is sent and stored only once.
     let zeros = vec![0; 4 << 20];
     agent.sent = 0;
     let (update, contents) = one(&path, &zeros);
@@ -64,15 +60,15 @@ fn only_what_differs_travels() {
     assert!(agent.sent < 100_000, "{} bytes travelled", agent.sent);
 }
 
-/// What it wrote itself it need not read again to know it; what others made of it, it must.
+/// The agent need not read again what it wrote itself, but must detect changes by others.
 #[test]
-fn a_file_is_right_whoever_changed_it() {
+fn update_is_right_after_changes_by_others() {
     let (_home, program) = home();
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("binary");
-    let mut agent = Serving::start(&program);
+    let mut agent = AgentClient::start(&program);
     let mut content = noise(2 << 20, 1);
-    let save = |agent: &mut Serving, content: &[u8]| {
+    let save = |agent: &mut AgentClient, content: &[u8]| {
         (agent.sent, agent.received) = (0, 0);
         let (update, contents) = one(&path, content);
         agent.update(&update, &contents).unwrap();
@@ -84,7 +80,7 @@ fn a_file_is_right_whoever_changed_it() {
     let (sent, received) = save(&mut agent, &content);
     assert!(sent < 200_000 && received < 200, "{sent} bytes travelled, {received} came back");
 
-    // In place, as long as before and with the time of before.
+    // Changed in place, with the same size and time.
     let modified = fs::metadata(&path).unwrap().modified().unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &[7; 30_000], 500_000).unwrap();
@@ -93,24 +89,24 @@ fn a_file_is_right_whoever_changed_it() {
     let (sent, received) = save(&mut agent, &content);
     assert!((30_000..300_000).contains(&sent) && received > 1500, "{sent} there, {received} back");
 
-    // Replaced by another, and by nothing.
+    // Replaced by another file, then deleted.
     fs::rename(&path, folder.path().join("away")).unwrap();
     fs::write(&path, noise(2 << 20, 5)).unwrap();
     save(&mut agent, &content);
     fs::remove_file(&path).unwrap();
     save(&mut agent, &content);
-    // The same once more, when it is not the same.
+    // The same update again, after a change by others.
     fs::write(&path, noise(2 << 20, 6)).unwrap();
     save(&mut agent, &content);
 }
 
-/// Python takes bytecode for current if the file has the same size and its time is in the same second.
+/// Python treats bytecode as current if the source has the same size and its time is in the same second.
 #[test]
 fn saves_in_one_second_get_times_in_different_seconds() {
     let (_home, program) = home();
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("main.py");
-    let mut agent = Serving::start(&program);
+    let mut agent = AgentClient::start(&program);
     let mut seconds = BTreeSet::new();
     for content in ["one", "two", "six"] {
         let (update, contents) = one(&path, content.as_bytes());
@@ -118,27 +114,27 @@ fn saves_in_one_second_get_times_in_different_seconds() {
         seconds.insert(fs::metadata(&path).unwrap().mtime());
     }
     assert_eq!(seconds.into_iter().collect::<Vec<_>>(), [1_700_000_000, 1_700_000_001, 1_700_000_002]);
-    // The same content once more changes nothing, and least of all goes back in time.
+    // The same content again changes nothing, and does not set the time back.
     let (update, contents) = one(&path, b"six");
     agent.update(&update, &contents).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().mtime(), 1_700_000_002);
 }
 
-/// As uvicorn without watchfiles does it: what was saved while it restarted it takes for the program that runs.
+/// Uvicorn without watchfiles takes a save during its restart for the running version.
 #[test]
-fn quick_saves_get_a_later_time_once_more_unless_somebody_watches() {
+fn quick_saves_are_touched_again_unless_watched() {
     let (_home, program) = home();
     let folder = TempDir::new().unwrap();
     let (polled, watched) = (folder.path().join("polled"), folder.path().join("watched"));
-    for place in [&polled, &watched] {
-        fs::create_dir(place).unwrap();
+    for file_path in [&polled, &watched] {
+        fs::create_dir(file_path).unwrap();
     }
     let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
     inotify.add_watch(&watched, AddWatchFlags::IN_ATTRIB).unwrap();
-    let (mut first, mut second) = (Serving::start(&program), Serving::start(&program));
-    // The watched one is saved first: when the other was touched, its own time has come, too.
-    for (agent, place) in [(&mut second, &watched), (&mut first, &polled)] {
-        let (update, contents) = one(&place.join("main.py"), b"saved");
+    let (mut first, mut second) = (AgentClient::start(&program), AgentClient::start(&program));
+    // The watched one is saved first: when the other is touched, its own delay has passed, too.
+    for (agent, file_path) in [(&mut second, &watched), (&mut first, &polled)] {
+        let (update, contents) = one(&file_path.join("main.py"), b"saved");
         agent.update(&update, &contents).unwrap();
     }
     let path = polled.join("main.py");
@@ -149,13 +145,13 @@ fn quick_saves_get_a_later_time_once_more_unless_somebody_watches() {
     assert_eq!(fs::metadata(watched.join("main.py")).unwrap().mtime(), 1_700_000_000);
 }
 
-/// As Flask with watchdog does it: the program that is restarted is the one that watches.
+/// In Flask with watchdog, the restarted program is the one that watches.
 #[test]
-fn save_while_nobody_watches_is_repeated_for_who_watches_later() {
+fn unwatched_save_is_touched_when_watched_again() {
     let (_home, program) = home();
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("main.py");
-    let mut agent = Serving::start(&program);
+    let mut agent = AgentClient::start(&program);
     let (update, contents) = one(&path, b"saved");
     agent.update(&update, &contents).unwrap();
     let modified = || fs::metadata(&path).unwrap().modified().unwrap();
@@ -165,64 +161,65 @@ fn save_while_nobody_watches_is_repeated_for_who_watches_later() {
     inotify.add_watch(folder.path(), AddWatchFlags::IN_ATTRIB).unwrap();
     eventually("the watch has an event", || inotify.read_events().ok());
     assert!(modified() > touched);
-    // Somebody has watched, so a save without a watch comes during a restart, however long after the last.
+    // A process has watched before, so a save without a watch is during a restart, however late it is.
     drop(inotify);
     let (update, contents) = one(&path, b"again");
     agent.update(&update, &contents).unwrap();
-    // It answers when it has checked who watches.
+    // The reply arrives after the check for watches.
     agent.begin(&Update { removals: Vec::new(), entries: Vec::new() });
     let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
     inotify.add_watch(folder.path(), AddWatchFlags::IN_ATTRIB).unwrap();
     eventually("the new watch has an event", || inotify.read_events().ok());
 }
 
-/// More than files may be open: containers often allow a thousand.
+/// More files than may be open: containers often allow a thousand.
 #[test]
-fn many_files_come_at_once() {
+fn update_may_have_more_files_than_descriptors() {
     let (_home, program) = home();
     let folder = TempDir::new().unwrap();
     let script = format!("ulimit -n 64; exec {} serve", program.display());
-    let mut agent = Serving::start_with(Command::new("sh").args(["-c", &script]));
+    let mut agent = AgentClient::start_with(Command::new("sh").args(["-c", &script]));
     let contents: Vec<Vec<u8>> = (0..200).map(|number| noise(number % 7, 3)).collect();
-    let place = |number: usize| folder.path().join(format!("{}/{number}", number % 3));
-    let entries = contents.iter().enumerate().map(|(number, content)| file(&place(number), 0o644, content));
+    let file_path = |number: usize| folder.path().join(format!("{}/{number}", number % 3));
+    let entries =
+        contents.iter().enumerate().map(|(number, content)| file(&file_path(number), 0o644, content));
     let update = Update { removals: Vec::new(), entries: entries.collect() };
     agent.update(&update, &contents).unwrap();
     for (number, content) in contents.iter().enumerate() {
-        assert_eq!(fs::read(place(number)).unwrap(), *content);
+        assert_eq!(fs::read(file_path(number)).unwrap(), *content);
     }
     assert_eq!(tree(folder.path()).len(), 203);
 }
 
 #[test]
-fn all_files_of_an_update_come_at_once_or_none() {
+fn update_is_applied_completely_or_not_at_all() {
     let (_home, program) = home();
     let folder = TempDir::new().unwrap();
     let (a, b) = (folder.path().join("a"), folder.path().join("new/b"));
     fs::write(&a, "old").unwrap();
-    let mut agent = Serving::start(&program);
+    let mut agent = AgentClient::start(&program);
     let entries = vec![file(&a, 0o644, b"new"), file(&b, 0o600, b"other")];
     let update = Update { removals: Vec::new(), entries };
     let wants = agent.begin(&update);
     assert_eq!(wants.len(), 2);
     for piece in lilt_agent::transfer::pieces(wants[0].entry, b"new", &[], &[]) {
-        agent.say(&Request::Piece(piece));
+        agent.send(&Request::Piece(piece));
     }
-    // Half of it is there; a question in between shows that the agent has taken all that came before.
-    agent.say(&Request::Run(vec!["true".into()]));
-    assert_eq!(agent.answer(), Some(Answer::Exited(0)));
+    // Half of it has arrived; a command in between proves that the agent has read all earlier requests.
+    agent.send(&Request::Run(vec!["true".into()]));
+    assert_eq!(agent.reply(), Some(Reply::Exited(0)));
     assert_eq!(fs::read(&a).unwrap(), b"old");
     agent.kill();
     assert_eq!(fs::read(&a).unwrap(), b"old");
     assert!(!b.exists());
 
-    // The next one does it, and finds what was left.
-    let mut agent = Serving::start(&program);
+    // The next agent succeeds, and replaces the staged files that were left.
+    let mut agent = AgentClient::start(&program);
     agent.update(&update, &[b"new".to_vec(), b"other".to_vec()]).unwrap();
     assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"new".to_vec(), b"other".to_vec()));
     assert_eq!(tree(folder.path()).len(), 3, "nothing is left aside: {:?}", tree(folder.path()));
 
-    // A content that is not what was told does not get in.
+    // Content with a wrong digest is rejected.
     let wrong =
         Update { removals: vec![b.to_str().unwrap().into()], entries: vec![file(&a, 0o644, b"right")] };
     let error = agent.update(&wrong, &[b"wrong".to_vec()]).unwrap_err();
@@ -232,9 +229,9 @@ fn all_files_of_an_update_come_at_once_or_none() {
 }
 
 #[test]
-fn a_full_disk_leaves_the_old_files() {
+fn full_disk_leaves_old_files() {
     if !nix::unistd::geteuid().is_root() {
-        // Only root can mount; `make test` runs as root, and there it counts.
+        // Only root can mount; `make test` runs as root.
         return;
     }
     let (_home, program) = home();
@@ -247,7 +244,7 @@ fn a_full_disk_leaves_the_old_files() {
     mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
     let (small, big) = (folder.path().join("small"), folder.path().join("big"));
     fs::write(&small, "old").unwrap();
-    let mut agent = Serving::start(&program);
+    let mut agent = AgentClient::start(&program);
     let content = noise(3 << 20, 4);
     let update = Update {
         removals: Vec::new(),
@@ -264,9 +261,9 @@ fn a_full_disk_leaves_the_old_files() {
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
-/// As when a directory was moved away and another came, with a file that is the same.
+/// A directory is replaced by another one with an identical file.
 #[test]
-fn what_is_the_same_in_another_directory_comes_back() {
+fn replaced_directory_keeps_identical_file() {
     let (_home, program) = home();
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -277,17 +274,17 @@ fn what_is_the_same_in_another_directory_comes_back() {
     let directory = Entry { path: name.clone(), kind: Kind::Directory { mode: 0o755, modified: 0 } };
     let entries = vec![directory, file(&path("a/same"), 0o644, b"same")];
     let update = Update { removals: vec![name], entries };
-    Serving::start(&program).update(&update, &[Vec::new(), b"same".to_vec()]).unwrap();
+    AgentClient::start(&program).update(&update, &[Vec::new(), b"same".to_vec()]).unwrap();
     assert_eq!(fs::read(path("a/same")).unwrap(), b"same");
     assert!(!path("a/other").exists());
 }
 
-/// Such as those of a module cache, which nobody may write to, also not its owner.
+/// Directories such as those of a module cache are read-only even for their owner.
 #[test]
-fn directories_that_are_closed_to_their_owner_take_changes_and_stay_closed() {
+fn read_only_directories_are_updated_and_stay_read_only() {
     const NOBODY: u32 = 65_534;
     if !nix::unistd::geteuid().is_root() {
-        // Only root can become somebody else, whom modes bind; `make test` runs as root, and there it counts.
+        // Only root can switch to a user that modes restrict; `make test` runs as root.
         return;
     }
     let (home, program) = home();
@@ -307,9 +304,9 @@ fn directories_that_are_closed_to_their_owner_take_changes_and_stay_closed() {
     close("closed/inner", 0o555);
     close("closed", 0o400);
     close("going/away", 0o500);
-    // So that the program can be reached.
+    // So that the user can run the program.
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let mut agent = Serving::start_with(Command::new(&program).uid(NOBODY).gid(NOBODY).arg("serve"));
+    let mut agent = AgentClient::start_with(Command::new(&program).uid(NOBODY).gid(NOBODY).arg("serve"));
     let name = |it: &str| path(it).to_str().unwrap().to_owned();
     let directory =
         |it: &str, mode: u32| Entry { path: name(it), kind: Kind::Directory { mode, modified: 0 } };
@@ -326,23 +323,23 @@ fn directories_that_are_closed_to_their_owner_take_changes_and_stay_closed() {
     let mode = |it: &str| fs::metadata(path(it)).unwrap().mode() & 0o7777;
     assert_eq!((mode("closed"), mode("closed/inner"), mode("new")), (0o400, 0o555, 0o555));
 
-    // Also when it does not come to that.
+    // Modes are restored also when the update fails.
     let wrong =
         Update { removals: Vec::new(), entries: vec![file(&path("closed/inner/new"), 0o644, b"right")] };
     agent.update(&wrong, &[b"wrong".to_vec()]).unwrap_err();
     assert_eq!((mode("closed"), mode("closed/inner")), (0o400, 0o555));
     assert_eq!(fs::read(path("closed/inner/new")).unwrap(), b"new");
 
-    // And only the mode.
+    // An update of the mode alone.
     let update = Update { removals: Vec::new(), entries: vec![directory("closed/inner", 0o2750)] };
     agent.update(&update, &[Vec::new()]).unwrap();
     assert_eq!((mode("closed"), mode("closed/inner")), (0o400, 0o2750));
     assert_eq!(fs::read(path("closed/inner/new")).unwrap(), b"new");
 }
 
-/// A link that becomes another still leads elsewhere when the update begins.
+/// A link that is replaced still has its old target when the update starts.
 #[test]
-fn nothing_is_removed_through_a_link() {
+fn removal_does_not_follow_replaced_link() {
     let (_home, program) = home();
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -352,15 +349,15 @@ fn nothing_is_removed_through_a_link() {
     let kind = Kind::Link { target: "nowhere".into(), modified: 0 };
     let entries = vec![Entry { path: path("link").to_str().unwrap().into(), kind }];
     let removals = vec![path("link/kept").to_str().unwrap().into()];
-    Serving::start(&program).update(&Update { removals, entries }, &[Vec::new()]).unwrap();
+    AgentClient::start(&program).update(&Update { removals, entries }, &[Vec::new()]).unwrap();
     assert!(path("other/kept").exists());
     assert_eq!(path("link").read_link().unwrap(), Path::new("nowhere"));
 }
 
 #[test]
-fn what_may_not_be_written_is_told_with_its_path() {
+fn failed_write_names_path() {
     let (_home, program) = home();
-    let mut agent = Serving::start(&program);
+    let mut agent = AgentClient::start(&program);
     let (update, contents) = one(Path::new("/proc/lilt/file"), b"x");
     let error = agent.update(&update, &contents).unwrap_err();
     assert!(error.starts_with("/proc/lilt: "), "{error}");
@@ -371,15 +368,15 @@ fn what_may_not_be_written_is_told_with_its_path() {
 #[test]
 fn commands_run_without_a_shell() {
     let (_home, program) = home();
-    let mut agent = Serving::start(&program);
+    let mut agent = AgentClient::start(&program);
     let mut run = |words: &[&str]| {
-        agent.say(&Request::Run(words.iter().map(ToString::to_string).collect()));
+        agent.send(&Request::Run(words.iter().map(ToString::to_string).collect()));
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         loop {
-            match agent.answer() {
-                Some(Answer::Stdout(bytes)) => stdout.extend(bytes),
-                Some(Answer::Stderr(bytes)) => stderr.extend(bytes),
-                Some(Answer::Exited(code)) => {
+            match agent.reply() {
+                Some(Reply::Stdout(bytes)) => stdout.extend(bytes),
+                Some(Reply::Stderr(bytes)) => stderr.extend(bytes),
+                Some(Reply::Exited(code)) => {
                     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
                     return (code, text(stdout), text(stderr));
                 }
@@ -396,39 +393,39 @@ fn commands_run_without_a_shell() {
     assert_eq!((code, stderr.as_str()), (127, "no-such-program: No such file or directory\n"));
     let (code, stdout, _) = run(&["seq", "50000"]);
     assert_eq!((code, stdout.lines().count()), (0, 50_000));
-    // What it leaves in the background, with its streams, is not waited for; it goes on.
+    // A background process that keeps the streams open is not waited for, and continues.
     let (code, stdout, _) = run(&["sh", "-c", "echo started; sleep 1000 & echo $!"]);
     let left = stdout.strip_prefix("started\n").unwrap().trim();
     assert_eq!((code, Path::new("/proc").join(left).exists()), (0, true));
     assert_eq!(run(&["kill", left]).0, 0);
-    // Also if it never stops talking.
+    // Also if it prints forever.
     let (code, stdout, stderr) = run(&["sh", "-c", "yes & echo $! >&2; exit 3"]);
     assert_eq!((code, stdout.len() < 10 << 20), (3, true));
     assert_eq!(run(&["kill", stderr.trim()]).0, 0);
 }
 
-/// It comes over a connection, into a container that was made without it.
+/// A guest is copied over a connection into a container without the agent.
 #[test]
-fn a_guest_leaves_nothing_behind() {
+fn guest_leaves_no_files() {
     let (home, program) = home();
-    // Somebody else's.
+    // Files of another agent.
     let state = home.path().join("state");
     fs::create_dir(&state).unwrap();
     fs::write(state.join("kept-list"), "/etc/hostname").unwrap();
     assert!(Command::new(&program).arg("check").status().unwrap().success());
-    let mut agent = Serving::start_with(Command::new(&program).arg("serve").arg("--guest").arg(&program));
+    let mut agent = AgentClient::start_with(Command::new(&program).arg("serve").arg("--guest").arg(&program));
     assert_eq!(tree(home.path()).len(), 2, "the file of the program is gone");
     let folder = TempDir::new().unwrap();
     let (update, contents) = one(&folder.path().join("file"), b"content");
     agent.update(&update, &contents).unwrap();
-    agent.say(&Request::Restart);
+    agent.send(&Request::Restart);
     assert_eq!(agent.outcome().unwrap_err(), "the container's process: it was not started by lilt's agent");
     drop(agent);
     assert_eq!((tree(home.path()).len(), tree(folder.path()).len()), (2, 1));
 }
 
 #[test]
-fn a_directory_is_copied_with_modes_links_and_times() {
+fn copy_keeps_modes_links_and_times() {
     let (_home, program) = home();
     let (from, to) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let source = from.path().join("data");
@@ -444,7 +441,7 @@ fn a_directory_is_copied_with_modes_links_and_times() {
     };
     copy();
     let mut expected = tree(&source);
-    // The copy's owner can change it.
+    // The owner of the copy can change it.
     expected.iter_mut().for_each(|line| *line = line.replace("sub/ 555", "sub/ 755"));
     assert_eq!(tree(&to.path().join("a")), expected);
     // An init container may run again.
@@ -452,13 +449,13 @@ fn a_directory_is_copied_with_modes_links_and_times() {
     assert_eq!(tree(&to.path().join("a")), expected);
     fs::set_permissions(source.join("sub"), fs::Permissions::from_mode(0o755)).unwrap();
 
-    // It is not more open than its source.
+    // The copy is not more accessible than its source.
     fs::set_permissions(&source, fs::Permissions::from_mode(0o1510)).unwrap();
     copy();
     assert_eq!(fs::metadata(to.path().join("a")).unwrap().mode() & 0o7777, 0o1710);
     fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).unwrap();
 
-    // What the image does not have is an empty directory.
+    // A missing source becomes an empty directory.
     let status = Command::new(&program).args(["copy", "/no/such/thing"]).arg(to.path().join("b")).status();
     assert!(status.unwrap().success());
     assert_eq!(fs::metadata(to.path().join("b")).unwrap().mode() & 0o7777, 0o755);
@@ -493,35 +490,35 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// Does it, as far as it can be done, and gives the paths that it touched.
+/// Applies an edit as far as possible, and returns the touched paths.
 fn apply(root: &Path, edit: &Edit) -> Vec<PathBuf> {
     let clear = |path: &Path| match path.symlink_metadata() {
-        Ok(about) if about.is_dir() => fs::remove_dir_all(path).unwrap(),
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path).unwrap(),
         Ok(_) => fs::remove_file(path).unwrap(),
         Err(_) => {}
     };
-    // Above a path there are directories, and nothing of it leads out of the tree.
+    // Replaces parents of a path by real directories, so that it stays in the tree.
     let open = |path: &Path| {
         let mut above = root.to_owned();
         for part in path.parent().unwrap().components() {
             above.push(part);
-            if !above.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+            if !above.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
                 clear(&above);
                 fs::create_dir(&above).unwrap();
             }
         }
         root.join(path)
     };
-    // What is found through a link has another path, by which a watcher would tell of it.
-    let leads_elsewhere = |path: &Path| path.ancestors().skip(1).any(|above| root.join(above).is_symlink());
+    // A watcher reports files behind a link with another path.
+    let is_behind_link = |path: &Path| path.ancestors().skip(1).any(|above| root.join(above).is_symlink());
     match edit {
         Edit::Write(path, size, seed) => {
             let target = open(path);
-            if target.symlink_metadata().is_ok_and(|about| !about.is_file()) {
+            if target.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
                 clear(&target);
             }
             let mut content = fs::read(&target).unwrap_or_default();
-            // Sometimes a part of what is there changes, sometimes all.
+            // Sometimes a part of the content changes, sometimes all.
             if *seed % 3 == 0 {
                 content.splice(..content.len().min(100), noise(50, *seed));
             } else {
@@ -530,13 +527,13 @@ fn apply(root: &Path, edit: &Edit) -> Vec<PathBuf> {
             clear(&target);
             fs::write(&target, content).unwrap();
         }
-        Edit::Remove(path) | Edit::Mode(path, _) | Edit::Rename(path, _) if leads_elsewhere(path) => {
+        Edit::Remove(path) | Edit::Mode(path, _) | Edit::Rename(path, _) if is_behind_link(path) => {
             return Vec::new();
         }
         Edit::Remove(path) => clear(&root.join(path)),
         Edit::Directory(path) => {
             let target = open(path);
-            if !target.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+            if !target.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
                 clear(&target);
                 fs::create_dir(target).unwrap();
             }
@@ -548,7 +545,7 @@ fn apply(root: &Path, edit: &Edit) -> Vec<PathBuf> {
         }
         Edit::Mode(path, mode) => {
             let target = root.join(path);
-            if target.symlink_metadata().is_ok_and(|about| !about.is_symlink()) {
+            if target.symlink_metadata().is_ok_and(|metadata| !metadata.is_symlink()) {
                 fs::set_permissions(target, fs::Permissions::from_mode(*mode)).unwrap();
             }
         }
@@ -572,28 +569,28 @@ fn apply(root: &Path, edit: &Edit) -> Vec<PathBuf> {
     vec![path.clone()]
 }
 
-/// What a watcher would tell: each touched path, with what is above and below it.
+/// Returns the update a watcher would cause: each touched path, with its parents and all below it.
 fn difference(from: &Path, to: &Path, touched: &BTreeSet<PathBuf>) -> (Update, Vec<Vec<u8>>) {
     let mut paths = BTreeSet::new();
     for path in touched {
         paths.extend(path.ancestors().filter(|path| !path.as_os_str().is_empty()).map(Path::to_owned));
         below(&from.join(path), path, &mut paths);
-        // What was there before.
+        // Entries that existed before.
         below(&to.join(path), path, &mut paths);
     }
     let (mut update, mut contents) = (Update::default(), Vec::new());
     for path in paths {
         let (local, remote) = (from.join(&path), to.join(&path).to_str().unwrap().to_owned());
-        let Ok(about) = local.symlink_metadata() else {
+        let Ok(metadata) = local.symlink_metadata() else {
             update.removals.push(remote);
             continue;
         };
-        let modified = about.mtime() * 1_000_000 + about.mtime_nsec() / 1000;
-        let mode = about.mode() & 0o7777;
+        let modified = metadata.mtime() * 1_000_000 + metadata.mtime_nsec() / 1000;
+        let mode = metadata.mode() & 0o7777;
         let mut content = Vec::new();
-        let kind = if about.is_dir() {
+        let kind = if metadata.is_dir() {
             Kind::Directory { mode, modified }
-        } else if about.is_symlink() {
+        } else if metadata.is_symlink() {
             Kind::Link { target: local.read_link().unwrap().to_str().unwrap().to_owned(), modified }
         } else {
             content = fs::read(&local).unwrap();
@@ -606,7 +603,7 @@ fn difference(from: &Path, to: &Path, touched: &BTreeSet<PathBuf>) -> (Update, V
 }
 
 fn below(local: &Path, path: &Path, paths: &mut BTreeSet<PathBuf>) {
-    if local.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+    if local.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
         for entry in fs::read_dir(local).unwrap() {
             let name = entry.unwrap().file_name();
             paths.insert(path.join(&name));
@@ -622,7 +619,7 @@ proptest! {
     fn trees_become_equal(bursts in prop::collection::vec(prop::collection::vec(edit(), 1..8), 1..6)) {
         let (_home, program) = home();
         let (local, remote) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-        let mut agent = Serving::start(&program);
+        let mut agent = AgentClient::start(&program);
         for burst in bursts {
             let touched: BTreeSet<PathBuf> = burst.iter().flat_map(|edit| apply(local.path(), edit)).collect();
             let (update, contents) = difference(local.path(), remote.path(), &touched);

@@ -1,4 +1,4 @@
-//! What `run` is told.
+//! The options of `run`.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use super::GRACE;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Executables that are kept in the volume when they change.
+    /// Executables whose updated copies are stored in the volume.
     pub(crate) kept: Vec<String>,
-    /// A write to this file asks for a restart.
+    /// A write to this file requests a restart.
     pub(crate) restart_file: Option<String>,
-    /// When the process ends by itself, wait to be asked for another; the container ends otherwise.
+    /// Whether to wait for a restart request when the process exits by itself, instead of ending the container.
     pub(crate) wait_when_ended: bool,
-    /// How long a process that is to be started anew has to end.
+    /// How long a process has to exit at a restart.
     grace: Option<Duration>,
     pub(crate) program: String,
     pub(crate) arguments: Vec<String>,
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_is_what_comes_after_the_dashes() {
+    fn command_follows_double_dash() {
         let options = Options::parse(&["--keep", "/web", "--wait", "--", "/web", "--", "x"]);
         let expected = Options {
             kept: vec!["/web".into()],

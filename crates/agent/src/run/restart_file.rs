@@ -1,11 +1,11 @@
-//! A file whose every write asks for a restart, for run steps that touch it.
+//! Watches a file whose every write requests a restart, for `run` steps that touch it.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
-use crate::problem::{About as _, Problem};
+use crate::error::{AgentError, WithPath as _};
 
 pub(super) struct RestartFile {
     inotify: Inotify,
@@ -13,17 +13,18 @@ pub(super) struct RestartFile {
 }
 
 impl RestartFile {
-    /// It need not be there yet. None if its directory is not: an image without `/tmp` has nobody who could write there.
-    pub(super) fn watch(path: &str) -> Result<Option<Self>, Problem> {
+    /// Watches the file, which need not exist yet. Returns `None` if its directory is missing, as `/tmp` in some
+    /// images: then nobody can write there.
+    pub(super) fn watch(path: &str) -> Result<Option<Self>, AgentError> {
         let path = Path::new(path);
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(Problem::new(path.display().to_string(), "not a file that could be watched"));
+            return Err(AgentError::new(path.display().to_string(), "not a file that could be watched"));
         };
-        let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).about(folder)?;
+        let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).with_path(folder)?;
         let writes = AddWatchFlags::IN_CLOSE_WRITE | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_ATTRIB;
         match inotify.add_watch(folder, writes) {
             Err(nix::Error::ENOENT) => return Ok(None),
-            watched => watched.about(folder)?,
+            watched => watched.with_path(folder)?,
         };
         Ok(Some(Self { inotify, name: name.into() }))
     }

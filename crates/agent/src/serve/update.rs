@@ -1,12 +1,12 @@
-//! One burst of changes. Contents are written aside first; when all are there, they are put in their places by renames.
-//! What fails before that leaves everything as it was.
+//! Applies one update. Contents are written to staged files first; when all have arrived, they are renamed to their
+//! paths. An earlier failure leaves everything unchanged.
 
-mod aside;
-mod going;
-mod look;
+mod commit;
 mod mounts;
-mod reach;
-mod settle;
+mod permissions;
+mod present_file;
+mod removal;
+mod staged_file;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, Metadata};
@@ -14,73 +14,73 @@ use std::path::{Path, PathBuf};
 
 use lilt_agent::Digest;
 use lilt_agent::chunks;
-use lilt_agent::protocol::{Entry, Has, Kind, Piece, Update, Want};
+use lilt_agent::protocol::{Entry, Kind, MissingFile, Piece, PresentContent, Update};
 
 use super::exists;
-use super::memory::Memory;
-use super::place::Places;
-use crate::problem::{About, Problem};
-use aside::Aside;
-pub(super) use aside::set_time;
-use going::Going;
-use look::{Found, digest_of};
-use reach::Reach;
+use super::write_paths::WritePaths;
+use super::written_files::WrittenFiles;
+use crate::error::{AgentError, WithPath};
+use permissions::OpenedDirectories;
+use present_file::{PresentFile, digest_of};
+use removal::RemovalPlan;
+use staged_file::StagedFile;
+pub(super) use staged_file::set_time;
 
 pub(super) struct Transaction {
     removals: Vec<PathBuf>,
-    /// What will not be there any more, or not as what it is, when everything is put in its place.
-    vanishing: HashSet<PathBuf>,
-    /// Of which some only become empty.
-    going: Going,
+    /// Paths that will be removed or replaced by another type at the commit.
+    removed: HashSet<PathBuf>,
+    /// How to remove them: some directories are only emptied.
+    removal: RemovalPlan,
     steps: Vec<Step>,
-    /// Files whose content is to come, by their place among the entries. Not open yet: there may be more of them than
-    /// files may be open.
-    coming: BTreeMap<u32, Coming>,
-    /// The one whose content is coming: pieces come file by file.
-    open: Option<(u32, Aside)>,
-    /// Where what is for a directory can be written aside.
-    rooms: HashMap<PathBuf, PathBuf>,
-    /// Big files that will be removed, by their size: one that only gets another name need not travel again.
-    leaving: HashMap<u64, Vec<PathBuf>>,
-    /// Files that will be there, worth remembering.
+    /// Files whose content will arrive, by the index of the entry. Not opened yet: there may be more of them than the
+    /// limit of open files.
+    pending: BTreeMap<u32, PendingFile>,
+    /// The file whose pieces are arriving: files arrive one after the other.
+    open: Option<(u32, StagedFile)>,
+    /// The directory for the staged files of each target directory.
+    staging_folders: HashMap<PathBuf, PathBuf>,
+    /// Big files that will be removed, by their size: a renamed file need not be sent again.
+    big_removed_files: HashMap<u64, Vec<PathBuf>>,
+    /// The files of the update, to be recorded with their digests.
     files: Vec<(PathBuf, Digest)>,
-    /// Directories that were made for what is written aside, outermost first.
-    made: Vec<PathBuf>,
-    /// Directories that were opened for it.
-    reach: Reach,
-    /// What went wrong first; from then on everything is ignored.
-    problem: Option<Problem>,
+    /// Directories that were created for staged files, outermost first.
+    created_directories: Vec<PathBuf>,
+    /// Directories whose permissions were extended.
+    opened: OpenedDirectories,
+    /// The first error; from then on all pieces are ignored.
+    error: Option<AgentError>,
 }
 
-/// A file that is awaited.
-struct Coming {
-    room: PathBuf,
+/// A file whose content will arrive.
+struct PendingFile {
+    staging: PathBuf,
     path: PathBuf,
     file: Wanted,
-    /// Whether parts of what is there now are parts of it.
-    builds_on_old: bool,
+    /// Whether the content reuses parts of the present file.
+    reuses_present: bool,
 }
 
-impl Coming {
-    fn open(self) -> Result<Aside, Problem> {
-        let aside = Aside::create(&self.room, &self.path, &self.file)?;
-        if self.builds_on_old { aside.building_on(&self.path) } else { Ok(aside) }
+impl PendingFile {
+    fn open(self) -> Result<StagedFile, AgentError> {
+        let staged = StagedFile::create(&self.staging, &self.path, &self.file)?;
+        if self.reuses_present { staged.reusing(&self.path) } else { Ok(staged) }
     }
 }
 
-/// One entry, ready to be put in its place.
+/// One change to apply at the commit.
 enum Step {
     Directory {
         path: PathBuf,
         mode: u32,
         modified: i64,
     },
-    /// A file or a link lies aside.
+    /// Renames a staged file or link.
     Rename {
-        aside: PathBuf,
+        staged: PathBuf,
         path: PathBuf,
     },
-    /// The content is right.
+    /// Sets mode and time of a file whose content is right.
     Adjust {
         path: PathBuf,
         mode: u32,
@@ -89,75 +89,80 @@ enum Step {
 }
 
 impl Step {
-    fn aside(&self) -> Option<&Path> {
+    fn staged(&self) -> Option<&Path> {
         match self {
-            Self::Rename { aside, .. } => Some(aside),
+            Self::Rename { staged, .. } => Some(staged),
             Self::Directory { .. } | Self::Adjust { .. } => None,
         }
     }
 }
 
 impl Transaction {
-    pub(super) fn begin(update: &Update, places: &Places, memory: &Memory) -> (Self, Vec<Want>) {
+    pub(super) fn begin(
+        update: &Update,
+        paths: &WritePaths,
+        written_files: &WrittenFiles,
+    ) -> (Self, Vec<MissingFile>) {
         let mut transaction = Self {
-            removals: update.removals.iter().map(|path| places.of(path)).collect(),
-            vanishing: HashSet::new(),
-            going: Going::new(),
+            removals: update.removals.iter().map(|path| paths.of(path)).collect(),
+            removed: HashSet::new(),
+            removal: RemovalPlan::new(),
             steps: Vec::new(),
-            coming: BTreeMap::new(),
+            pending: BTreeMap::new(),
             open: None,
-            rooms: HashMap::new(),
-            leaving: HashMap::new(),
+            staging_folders: HashMap::new(),
+            big_removed_files: HashMap::new(),
             files: Vec::new(),
-            made: Vec::new(),
-            reach: Reach::default(),
-            problem: None,
+            created_directories: Vec::new(),
+            opened: OpenedDirectories::default(),
+            error: None,
         };
-        let mut wants = Vec::new();
-        if let Err(problem) = transaction.prepare(update, places, memory, &mut wants) {
-            transaction.problem = Some(problem);
-            wants.clear();
+        let mut missing = Vec::new();
+        if let Err(error) = transaction.prepare(update, paths, written_files, &mut missing) {
+            transaction.error = Some(error);
+            missing.clear();
         }
-        (transaction, wants)
+        (transaction, missing)
     }
 
     fn prepare(
         &mut self,
         update: &Update,
-        places: &Places,
-        memory: &Memory,
-        wants: &mut Vec<Want>,
-    ) -> Result<(), Problem> {
+        paths: &WritePaths,
+        written_files: &WrittenFiles,
+        missing: &mut Vec<MissingFile>,
+    ) -> Result<(), AgentError> {
         let directories: HashSet<PathBuf> =
             update.entries.iter().filter(|entry| !is_leaf(entry)).map(path_of).collect();
         for path in &self.removals {
-            self.going.add(path, directories.contains(path), &mut self.reach)?;
+            self.removal.add(path, directories.contains(path), &mut self.opened)?;
         }
         for entry in &update.entries {
-            self.reach.above(&places.of(&entry.path));
+            self.opened.above(&paths.of(&entry.path));
         }
-        self.vanishing.extend(self.removals.iter().cloned());
-        // Looked at once: there may be thousands of them.
-        let places: Vec<PathBuf> = update.entries.iter().map(|entry| places.of(&entry.path)).collect();
-        let there: Vec<Option<Metadata>> =
-            places.iter().map(|path| fs::symlink_metadata(path).ok()).collect();
-        for ((entry, path), about) in update.entries.iter().zip(&places).zip(&there) {
-            if let Some(about) = about.as_ref().filter(|about| changes_kind(about, &entry.kind)) {
-                self.going.may_make_room(path, about)?;
-                self.vanishing.insert(path.clone());
+        self.removed.extend(self.removals.iter().cloned());
+        // Read only once: there may be thousands of them.
+        let paths: Vec<PathBuf> = update.entries.iter().map(|entry| paths.of(&entry.path)).collect();
+        let present: Vec<Option<Metadata>> =
+            paths.iter().map(|path| fs::symlink_metadata(path).ok()).collect();
+        for ((entry, path), metadata) in update.entries.iter().zip(&paths).zip(&present) {
+            if let Some(metadata) = metadata.as_ref().filter(|metadata| changes_kind(metadata, &entry.kind)) {
+                self.removal.check_removable(path, metadata)?;
+                self.removed.insert(path.clone());
             }
         }
         let leaves: HashSet<PathBuf> =
             update.entries.iter().filter(|entry| is_leaf(entry)).map(path_of).collect();
-        // What is below goes with it; or it is a link that goes or becomes another, and what it leads to is not meant.
-        let settled = |above: &Path| self.vanishing.contains(above) || leaves.contains(above);
-        // But what is mounted there is somebody's own, and loses its content only if that was told.
-        let told = |path: &Path| self.going.is_mounted(path);
-        self.removals.retain(|path| told(path) || !path.ancestors().skip(1).any(settled));
-        self.leaving = big_files(&self.removals);
-        let found = places.into_iter().zip(there);
-        for ((entry, index), (path, about)) in update.entries.iter().zip(0..).zip(found) {
-            // Below a file there is nothing, and what is below a link has another path, too.
+        // Entries below are removed with it; or it is a link that is removed or replaced, whose target is not meant.
+        let is_below_removed = |above: &Path| self.removed.contains(above) || leaves.contains(above);
+        // But a mounted volume loses its content only if its own path is in the removals.
+        let is_removed_mount = |path: &Path| self.removal.is_mounted(path);
+        self.removals
+            .retain(|path| is_removed_mount(path) || !path.ancestors().skip(1).any(is_below_removed));
+        self.big_removed_files = big_files(&self.removals);
+        let found = paths.into_iter().zip(present);
+        for ((entry, index), (path, metadata)) in update.entries.iter().zip(0..).zip(found) {
+            // Nothing is below a file, and entries below a link have another path.
             if Path::new(&entry.path).ancestors().skip(1).any(|above| leaves.contains(above)) {
                 continue;
             }
@@ -166,14 +171,14 @@ impl Transaction {
                     self.steps.push(Step::Directory { path, mode: *mode, modified: *modified });
                 }
                 Kind::Link { target, modified } => {
-                    let aside = self.room_for(&path)?;
-                    aside::link(&aside, &path, target, *modified)?;
-                    self.steps.push(Step::Rename { aside, path });
+                    let staged = self.staged_path(&path)?;
+                    staged_file::link(&staged, &path, target, *modified)?;
+                    self.steps.push(Step::Rename { staged, path });
                 }
                 Kind::File { mode, modified, size, digest } => {
                     let file = Wanted { mode: *mode, modified: *modified, size: *size, digest: *digest };
-                    let found = look::look(&path, about.as_ref(), &file, memory);
-                    wants.extend(self.prepare_file(path, index, file, found)?);
+                    let found = present_file::inspect(&path, metadata.as_ref(), &file, written_files);
+                    missing.extend(self.prepare_file(path, index, file, found)?);
                 }
             }
         }
@@ -185,127 +190,127 @@ impl Transaction {
         path: PathBuf,
         entry: u32,
         file: Wanted,
-        found: Found,
-    ) -> Result<Option<Want>, Problem> {
+        found: PresentFile,
+    ) -> Result<Option<MissingFile>, AgentError> {
         self.files.push((path.clone(), file.digest));
-        // One that goes with its directory must come back with the other.
-        let stays = !path.ancestors().any(|above| self.vanishing.contains(above));
-        if stays && matches!(&found, Found::Same { own: true }) {
+        // A file whose directory is replaced must be created again.
+        let stays = !path.ancestors().any(|above| self.removed.contains(above));
+        if stays && matches!(&found, PresentFile::Same { own: true }) {
             self.steps.push(Step::Adjust { path, mode: file.mode, modified: file.modified });
             return Ok(None);
         }
-        let room = self.room_for(&path)?;
-        self.steps.push(Step::Rename { aside: room.clone(), path: path.clone() });
+        let staging = self.staged_path(&path)?;
+        self.steps.push(Step::Rename { staged: staging.clone(), path: path.clone() });
         let same = match &found {
-            Found::Same { .. } => Some(path.clone()),
-            Found::Other(_) => self.same_content(&file),
+            PresentFile::Same { .. } => Some(path.clone()),
+            PresentFile::Other(_) => self.same_content(&file),
         };
         match (same, found) {
-            (Some(same), _) => Aside::create(&room, &path, &file)?.copy_from(&same).map(|()| None),
-            (None, Found::Same { .. }) => Ok(None),
-            (None, Found::Other(has)) => {
-                let builds_on_old = has != Has::Nothing;
-                self.coming.insert(entry, Coming { room, path, file, builds_on_old });
-                Ok(Some(Want { entry, has }))
+            (Some(same), _) => StagedFile::create(&staging, &path, &file)?.copy_from(&same).map(|()| None),
+            (None, PresentFile::Same { .. }) => Ok(None),
+            (None, PresentFile::Other(present)) => {
+                let reuses_present = present != PresentContent::Nothing;
+                self.pending.insert(entry, PendingFile { staging, path, file, reuses_present });
+                Ok(Some(MissingFile { entry, present }))
             }
         }
     }
 
-    /// A file with this content that is on its way out.
+    /// Returns a file with the same content that will be removed.
     fn same_content(&self, file: &Wanted) -> Option<PathBuf> {
         let is_it = |path: &&PathBuf| digest_of(path).is_ok_and(|digest| digest == file.digest);
-        self.leaving.get(&file.size)?.iter().find(is_it).cloned()
+        self.big_removed_files.get(&file.size)?.iter().find(is_it).cloned()
     }
 
-    /// Where something for this path can be written aside: in the directory it will be in, so that a rename does it. If
-    /// that cannot be made yet, because something is in its way, in the nearest one that is there and stays: that is of the same
-    /// file system, for what is mounted stays.
-    fn room_for(&mut self, path: &Path) -> Result<PathBuf, Problem> {
-        self.going.may_be_renamed_to(path)?;
+    /// Returns the path of the staged file for a path. It is in the target directory, so that a rename suffices. If
+    /// that cannot be created yet, it is in the nearest existing directory that is kept, which is on the same file
+    /// system because mount points are kept.
+    fn staged_path(&mut self, path: &Path) -> Result<PathBuf, AgentError> {
+        self.removal.check_not_mounted(path)?;
         let folder = path.parent().unwrap_or(Path::new("/"));
-        let room = match self.rooms.get(folder) {
-            Some(room) => room.clone(),
+        let staging = match self.staging_folders.get(folder) {
+            Some(staging) => staging.clone(),
             None => {
-                let room = self.make_room(folder)?;
-                self.rooms.insert(folder.to_owned(), room.clone());
-                room
+                let staging = self.create_staging_folder(folder)?;
+                self.staging_folders.insert(folder.to_owned(), staging.clone());
+                staging
             }
         };
-        Ok(room.join(aside::name(path)))
+        Ok(staging.join(staged_file::name(path)))
     }
 
-    fn make_room(&mut self, folder: &Path) -> Result<PathBuf, Problem> {
-        let mut room = Path::new("/");
+    fn create_staging_folder(&mut self, folder: &Path) -> Result<PathBuf, AgentError> {
+        let mut staging = Path::new("/");
         let mut above: Vec<&Path> = folder.ancestors().collect();
         above.reverse();
-        let mut goes = false;
+        let mut is_removed = false;
         for folder in above {
-            goes |= self.vanishing.contains(folder);
-            if (goes && !self.going.stays(folder)) || (exists(folder) && !folder.is_dir()) {
+            is_removed |= self.removed.contains(folder);
+            if (is_removed && !self.removal.is_kept(folder)) || (exists(folder) && !folder.is_dir()) {
                 break;
             }
             if !folder.is_dir() {
-                fs::create_dir(folder).about(folder)?;
-                self.made.push(folder.to_owned());
+                fs::create_dir(folder).with_path(folder)?;
+                self.created_directories.push(folder.to_owned());
             }
-            room = folder;
+            staging = folder;
         }
-        Ok(room.to_owned())
+        Ok(staging.to_owned())
     }
 
     pub(super) fn take(&mut self, piece: &Piece) {
-        if self.problem.is_none() {
-            self.problem = self.write(piece).err();
+        if self.error.is_none() {
+            self.error = self.write(piece).err();
         }
     }
 
-    fn write(&mut self, piece: &Piece) -> Result<(), Problem> {
-        let (Piece::Fresh { entry, .. } | Piece::Old { entry, .. }) = piece;
+    fn write(&mut self, piece: &Piece) -> Result<(), AgentError> {
+        let (Piece::Data { entry, .. } | Piece::Copy { entry, .. }) = piece;
         if self.open.as_ref().is_none_or(|(open, _)| open != entry) {
             self.finish_open()?;
-            let unknown = || Problem::new("a piece of a file came", "that file was not asked for");
-            let aside = self.coming.remove(entry).ok_or_else(unknown)?.open()?;
-            self.open = Some((*entry, aside));
+            let unknown = || AgentError::new("a piece of a file came", "that file was not asked for");
+            let staged = self.pending.remove(entry).ok_or_else(unknown)?.open()?;
+            self.open = Some((*entry, staged));
         }
-        self.open.as_mut().map_or(Ok(()), |(_, aside)| aside.write(piece))
+        self.open.as_mut().map_or(Ok(()), |(_, staged)| staged.write(piece))
     }
 
-    fn finish_open(&mut self) -> Result<(), Problem> {
-        self.open.take().map_or(Ok(()), |(_, aside)| aside.finish())
+    fn finish_open(&mut self) -> Result<(), AgentError> {
+        self.open.take().map_or(Ok(()), |(_, staged)| staged.finish())
     }
 
-    /// Puts everything in its place, or nothing. Gives the files that are there now, worth remembering.
-    pub(super) fn commit(mut self) -> Result<Vec<(PathBuf, Digest)>, Problem> {
-        if let Some(problem) = self.problem.take() {
-            return Err(problem);
+    /// Applies all changes, or none. Returns the written files with their digests.
+    pub(super) fn commit(mut self) -> Result<Vec<(PathBuf, Digest)>, AgentError> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
         }
         self.finish_open()?;
-        // Those without content, of which no piece came.
-        for (_, coming) in std::mem::take(&mut self.coming) {
-            coming.open()?.finish()?;
+        // Empty files, of which no piece arrived.
+        for (_, pending) in std::mem::take(&mut self.pending) {
+            pending.open()?.finish()?;
         }
-        self.made.clear();
+        self.created_directories.clear();
         let steps = std::mem::take(&mut self.steps);
-        settle::settle(&self.removals, &self.going, &steps, &mut self.reach)?;
+        commit::apply(&self.removals, &self.removal, &steps, &mut self.opened)?;
         Ok(std::mem::take(&mut self.files))
     }
 }
 
 impl Drop for Transaction {
-    /// What was not committed leaves nothing behind. There is nobody left to tell what cannot be removed; the next update
-    /// of the same file writes to the same place.
+    /// Removes staged files that were not committed. Errors are ignored; the next update of the same file uses the same
+    /// path.
     fn drop(&mut self) {
-        for aside in self.steps.iter().filter_map(Step::aside) {
-            let _ = fs::remove_file(aside);
+        for staged in self.steps.iter().filter_map(Step::staged) {
+            let _ = fs::remove_file(staged);
         }
-        for directory in self.made.iter().rev() {
+        for directory in self.created_directories.iter().rev() {
             let _ = fs::remove_dir(directory);
         }
-        self.reach.close();
+        self.opened.close();
     }
 }
 
-/// How a file shall be.
+/// The desired state of a file.
 struct Wanted {
     mode: u32,
     modified: i64,
@@ -313,16 +318,16 @@ struct Wanted {
     digest: Digest,
 }
 
-/// The files at and below some paths that are worth some effort, by their size. What cannot be read is of no use.
+/// Returns the big files at and below some paths by size. Unreadable ones are skipped.
 fn big_files(paths: &[PathBuf]) -> HashMap<u64, Vec<PathBuf>> {
     let mut found: HashMap<u64, Vec<PathBuf>> = HashMap::new();
     let mut open = paths.to_vec();
     while let Some(path) = open.pop() {
-        let Ok(about) = fs::symlink_metadata(&path) else { continue };
-        if about.is_dir() {
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        if metadata.is_dir() {
             open.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
-        } else if about.is_file() && about.len() >= chunks::WORTH_CUTTING as u64 {
-            found.entry(about.len()).or_default().push(path);
+        } else if metadata.is_file() && metadata.len() >= chunks::MIN_SPLIT_SIZE as u64 {
+            found.entry(metadata.len()).or_default().push(path);
         }
     }
     found
@@ -336,7 +341,7 @@ fn path_of(entry: &Entry) -> PathBuf {
     PathBuf::from(&entry.path)
 }
 
-/// Whether something else lies there, which must go first.
-fn changes_kind(about: &Metadata, kind: &Kind) -> bool {
-    about.is_dir() != matches!(kind, Kind::Directory { .. })
+/// Returns whether the present entry is of another type and must be removed first.
+fn changes_kind(metadata: &Metadata, kind: &Kind) -> bool {
+    metadata.is_dir() != matches!(kind, Kind::Directory { .. })
 }

@@ -1,13 +1,9 @@
 //! Real reloaders run the last content, however fast files are saved through the agent.
 //!
-//! Each test starts a reloader on a folder, as a container does, and writes files with the agent's own program. The reloaders
-//! come from `scripts/install-reloaders`, in the versions of `requirements.txt`, `package.json` and `pom.xml` beside this file; air's is in
-//! the script.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test may panic, and uses this machine as it is"
-)]
+//! Each test starts a reloader on a folder, as a container does, and writes files with the agent's program.
+//! `scripts/install-reloaders` installs the reloaders, in the versions of `requirements.txt`, `package.json` and
+//! `pom.xml` beside this file; air's version is in the script.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "clippy.toml's rules are not for tests")]
 
 mod project;
 #[path = "../support/mod.rs"]
@@ -30,7 +26,7 @@ app = Flask(__name__)
 def index(): return 'VERSION'
 ";
 
-/// A module that cannot be imported, in the place of one that is installed.
+/// A module that fails to import, to hide an installed one.
 const ABSENT: &str = "raise ImportError()\n";
 
 #[test]

@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use crate::support::{Serving, home, one};
+use crate::support::{AgentClient, home, one};
 
 /// Milliseconds between saves: two within one restart of the program, and one after the other during several.
 const PAIRS: [u64; 6] = [30, 250, 300, 350, 400, 500];
@@ -28,7 +28,7 @@ pub(crate) struct Project {
     /// The text of the source file, with `VERSION` in it.
     text: &'static str,
     version: u32,
-    agent: Serving,
+    agent: AgentClient,
     agent_home: TempDir,
     reloader: Child,
     /// What is served or run: the version is somewhere in it.
@@ -53,7 +53,7 @@ impl Project {
             fs::write(path, content).unwrap();
         }
         let (agent_home, agent_program) = home();
-        let mut agent = Serving::start(&agent_program);
+        let mut agent = AgentClient::start(&agent_program);
         let source = folder.path().join(source);
         save(&mut agent, &source, text, 0);
         // Outside of the folder: some reloaders watch all that is in it.
@@ -125,7 +125,7 @@ impl Drop for Project {
     }
 }
 
-fn save(agent: &mut Serving, path: &Path, text: &str, number: u32) {
+fn save(agent: &mut AgentClient, path: &Path, text: &str, number: u32) {
     let (mut update, contents) = one(path, text.replace("VERSION", &version(number)).as_bytes());
     if let Kind::File { modified, .. } = &mut update.entries[0].kind {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

@@ -1,6 +1,6 @@
-//! The agent as a process of this machine, and lilt's side of its language.
-#![allow(clippy::disallowed_methods, reason = "a test uses this machine as it is")]
-#![allow(dead_code, reason = "each test uses a part of it")]
+//! Runs the agent as a local process and implements lilt's side of the protocol.
+#![allow(clippy::disallowed_methods, reason = "clippy.toml's rules are not for tests")]
+#![allow(dead_code, reason = "each test uses only some of it")]
 
 pub(crate) mod noise;
 
@@ -11,11 +11,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lilt_agent::chunks::{self, Chunk};
-use lilt_agent::protocol::{Answer, Entry, Has, Kind, Request, Update, Want};
+use lilt_agent::protocol::{Entry, Kind, MissingFile, PresentContent, Reply, Request, Update};
 use lilt_agent::{Digest, digest, frame, transfer};
 use tempfile::TempDir;
 
-/// A directory with the agent in it, as a container has one.
+/// Installs the agent into a directory, as in a container.
 pub(crate) fn home() -> (TempDir, PathBuf) {
     let home = TempDir::new().unwrap();
     let program = home.path().join("agent");
@@ -36,20 +36,20 @@ pub(crate) fn eventually<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> 
     }
 }
 
-pub(crate) struct Serving {
+pub(crate) struct AgentClient {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     buffer: Vec<u8>,
-    /// Bytes that were sent.
+    /// The number of bytes sent.
     pub(crate) sent: usize,
-    /// Bytes that came.
+    /// The number of bytes received.
     pub(crate) received: usize,
-    /// What was sent before, as lilt remembers it.
+    /// The chunks of earlier contents by digest, as lilt keeps them.
     known: HashMap<Digest, Vec<Chunk>>,
 }
 
-impl Serving {
+impl AgentClient {
     pub(crate) fn start(program: &Path) -> Self {
         Self::start_with(Command::new(program).arg("serve"))
     }
@@ -57,25 +57,25 @@ impl Serving {
     pub(crate) fn start_with(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
-        let mut serving =
+        let mut client =
             Self { child, stdin, stdout, buffer: Vec::new(), sent: 0, received: 0, known: HashMap::new() };
-        assert_eq!(serving.answer(), Some(Answer::Hello { version: lilt_agent::VERSION }));
-        serving
+        assert_eq!(client.reply(), Some(Reply::Hello { version: lilt_agent::VERSION }));
+        client
     }
 
-    pub(crate) fn say(&mut self, request: &Request) {
-        let frame = frame::wrap(&request.encode());
+    pub(crate) fn send(&mut self, request: &Request) {
+        let frame = frame::encode(&request.encode());
         self.sent += frame.len();
         self.stdin.as_mut().unwrap().write_all(&frame).unwrap();
     }
 
-    /// None when it is gone.
-    pub(crate) fn answer(&mut self) -> Option<Answer> {
+    /// Returns the next reply, or `None` if the agent has exited.
+    pub(crate) fn reply(&mut self) -> Option<Reply> {
         loop {
-            if let Some((message, length)) = frame::unwrap(&self.buffer).unwrap() {
-                let answer = Answer::decode(message).unwrap();
+            if let Some((message, length)) = frame::decode(&self.buffer).unwrap() {
+                let reply = Reply::decode(message).unwrap();
                 self.buffer.drain(..length);
-                return Some(answer);
+                return Some(reply);
             }
             let mut piece = [0; 65536];
             match self.stdout.read(&mut piece).unwrap() {
@@ -93,47 +93,47 @@ impl Serving {
         self.child.wait().unwrap();
     }
 
-    pub(crate) fn begin(&mut self, update: &Update) -> Vec<Want> {
-        self.say(&Request::Update(update.clone()));
-        match self.answer() {
-            Some(Answer::Wants(wants)) => wants,
+    pub(crate) fn begin(&mut self, update: &Update) -> Vec<MissingFile> {
+        self.send(&Request::Update(update.clone()));
+        match self.reply() {
+            Some(Reply::Missing(wants)) => wants,
             other => panic!("{other:?}"),
         }
     }
 
-    /// Sends all of an update; `contents` are those of its entries.
+    /// Sends a whole update; `contents` are those of its entries.
     pub(crate) fn update(&mut self, update: &Update, contents: &[Vec<u8>]) -> Result<(), String> {
         for want in self.begin(update) {
             let content = &contents[want.entry as usize];
-            let has = match want.has {
-                Has::Nothing => Vec::new(),
-                Has::Known(digest) => self.known[&digest].clone(),
-                Has::Chunks(chunks) => chunks,
+            let present = match want.present {
+                PresentContent::Nothing => Vec::new(),
+                PresentContent::Known(digest) => self.known[&digest].clone(),
+                PresentContent::Chunks(chunks) => chunks,
             };
-            let chunks = chunks::of(content);
-            for piece in transfer::pieces(want.entry, content, &chunks, &has) {
-                self.say(&Request::Piece(piece));
+            let chunks = chunks::chunks_of(content);
+            for piece in transfer::pieces(want.entry, content, &chunks, &present) {
+                self.send(&Request::Piece(piece));
             }
         }
         for content in contents {
-            self.known.insert(digest(content), chunks::of(content));
+            self.known.insert(digest(content), chunks::chunks_of(content));
         }
-        self.say(&Request::Commit);
+        self.send(&Request::Commit);
         self.outcome()
     }
 
     pub(crate) fn outcome(&mut self) -> Result<(), String> {
-        match self.answer() {
-            Some(Answer::Done) => Ok(()),
-            Some(Answer::Failed { what, cause }) => Err(format!("{what}: {cause}")),
+        match self.reply() {
+            Some(Reply::Done) => Ok(()),
+            Some(Reply::Failed { what, cause }) => Err(format!("{what}: {cause}")),
             other => panic!("{other:?}"),
         }
     }
 }
 
-impl Drop for Serving {
+impl Drop for AgentClient {
     fn drop(&mut self) {
-        // It ends by itself when nobody speaks to it any more.
+        // The agent exits when its stdin is closed.
         self.stdin = None;
         let _ = self.child.wait();
     }
@@ -149,12 +149,12 @@ pub(crate) fn file(path: &Path, mode: u32, content: &[u8]) -> Entry {
     Entry { path: path.to_str().unwrap().to_owned(), kind }
 }
 
-/// An update of one file.
+/// Returns an update of one file.
 pub(crate) fn one(path: &Path, content: &[u8]) -> (Update, Vec<Vec<u8>>) {
     (Update { removals: Vec::new(), entries: vec![file(path, 0o644, content)] }, vec![content.to_vec()])
 }
 
-/// What lies below a directory, but for the times of files and directories, in order.
+/// Lists all entries below a directory, sorted, without the times of files and directories.
 pub(crate) fn tree(root: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     walk(root, root, &mut lines);
@@ -166,16 +166,16 @@ fn walk(root: &Path, folder: &Path, lines: &mut Vec<String>) {
     use std::os::unix::fs::MetadataExt as _;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let about = path.symlink_metadata().unwrap();
+        let metadata = path.symlink_metadata().unwrap();
         let name = path.strip_prefix(root).unwrap().display().to_string();
-        if about.is_symlink() {
-            lines.push(format!("{name} -> {} at {}", path.read_link().unwrap().display(), about.mtime()));
-        } else if about.is_dir() {
-            lines.push(format!("{name}/ {:o}", about.mode() & 0o7777));
+        if metadata.is_symlink() {
+            lines.push(format!("{name} -> {} at {}", path.read_link().unwrap().display(), metadata.mtime()));
+        } else if metadata.is_dir() {
+            lines.push(format!("{name}/ {:o}", metadata.mode() & 0o7777));
             walk(root, &path, lines);
         } else {
             let digest = lilt_agent::digest(&std::fs::read(&path).unwrap());
-            lines.push(format!("{name} {:o} {:x?}", about.mode() & 0o7777, &digest[..4]));
+            lines.push(format!("{name} {:o} {:x?}", metadata.mode() & 0o7777, &digest[..4]));
         }
     }
 }

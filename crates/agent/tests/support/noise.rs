@@ -1,6 +1,6 @@
-//! Contents for tests of both sides.
+//! Test content for unit and integration tests.
 
-/// Bytes that look like nothing in particular, and do not compress.
+/// Returns pseudo-random bytes, which do not compress.
 pub(crate) fn noise(length: usize, mut seed: u64) -> Vec<u8> {
     let next = || {
         seed ^= seed << 13;

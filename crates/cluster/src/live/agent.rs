@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use lilt_agent::chunks::Chunk;
-use lilt_agent::protocol::{Answer, Entry, Has, Kind, Piece, Request, Update, Want};
+use lilt_agent::protocol::{Entry, Kind, MissingFile, Piece, PresentContent, Reply, Request, Update};
 use lilt_agent::{PROGRAM, VERSION, frame, transfer};
 use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
@@ -74,8 +74,8 @@ impl AgentChannel {
 
     async fn greet(&mut self) -> Result<(), Failure> {
         match self.answer().await? {
-            Answer::Hello { version: VERSION } => Ok(()),
-            Answer::Hello { version } => Err(Failure::user(format!(
+            Reply::Hello { version: VERSION } => Ok(()),
+            Reply::Hello { version } => Err(Failure::user(format!(
                 "the agent in the pod {} speaks version {version}, and this lilt version {VERSION}",
                 self.exec.place.pod
             ))
@@ -93,7 +93,7 @@ impl AgentChannel {
         self.begin()?;
         self.say(&Request::Update(update)).await?;
         let wants = match self.answer().await? {
-            Answer::Wants(wants) => wants,
+            Reply::Missing(wants) => wants,
             other => return Err(self.unexpected(&other)),
         };
         let mut gathered = Vec::new();
@@ -104,15 +104,15 @@ impl AgentChannel {
                     want.entry
                 )));
             };
-            let has = self.parts(path, &want.has);
+            let has = self.parts(path, &want.present);
             if let Some(packed) = content.packed().filter(|_| has.is_empty()) {
-                let piece = Piece::Fresh { entry: want.entry, packed: packed.to_vec() };
-                gathered.extend(frame::wrap(&Request::Piece(piece).encode()));
+                let piece = Piece::Data { entry: want.entry, packed: packed.to_vec() };
+                gathered.extend(frame::encode(&Request::Piece(piece).encode()));
                 self.write_if_enough(&mut gathered).await?;
                 continue;
             }
             for piece in transfer::pieces(want.entry, content.get(), &content.marks().chunks, &has) {
-                gathered.extend(frame::wrap(&Request::Piece(piece).encode()));
+                gathered.extend(frame::encode(&Request::Piece(piece).encode()));
                 self.write_if_enough(&mut gathered).await?;
             }
         }
@@ -126,11 +126,11 @@ impl AgentChannel {
     }
 
     /// What the container's file consists of.
-    fn parts(&self, path: &str, has: &Has) -> Arc<[Chunk]> {
+    fn parts(&self, path: &str, has: &PresentContent) -> Arc<[Chunk]> {
         match has {
-            Has::Nothing => Vec::new().into(),
-            Has::Chunks(chunks) => chunks.clone().into(),
-            Has::Known(digest) => match self.known.get(path) {
+            PresentContent::Nothing => Vec::new().into(),
+            PresentContent::Chunks(chunks) => chunks.clone().into(),
+            PresentContent::Known(digest) => match self.known.get(path) {
                 Some(marks) if marks.digest == *digest => Arc::clone(&marks.chunks),
                 // Two updates of it crossed. All of it is what always works.
                 _ => Vec::new().into(),
@@ -163,9 +163,9 @@ impl AgentChannel {
         self.say(&Request::Run(argv.to_vec())).await?;
         loop {
             match self.answer().await? {
-                Answer::Stdout(bytes) => on_output(Output::Stdout(&bytes)),
-                Answer::Stderr(bytes) => on_output(Output::Stderr(&bytes)),
-                Answer::Exited(code) => {
+                Reply::Stdout(bytes) => on_output(Output::Stdout(&bytes)),
+                Reply::Stderr(bytes) => on_output(Output::Stderr(&bytes)),
+                Reply::Exited(code) => {
                     self.busy = false;
                     return Ok(code);
                 }
@@ -194,8 +194,8 @@ impl AgentChannel {
 
     async fn outcome(&mut self) -> Result<Result<(), (String, String)>, Failure> {
         let outcome = match self.answer().await? {
-            Answer::Done => Ok(()),
-            Answer::Failed { what, cause } => Err((what, cause)),
+            Reply::Done => Ok(()),
+            Reply::Failed { what, cause } => Err((what, cause)),
             other => return Err(self.unexpected(&other)),
         };
         self.busy = false;
@@ -203,7 +203,7 @@ impl AgentChannel {
     }
 
     async fn say(&mut self, request: &Request) -> Result<(), Failure> {
-        self.write(&frame::wrap(&request.encode())).await
+        self.write(&frame::encode(&request.encode())).await
     }
 
     async fn write_if_enough(&mut self, gathered: &mut Vec<u8>) -> Result<(), Failure> {
@@ -228,11 +228,11 @@ impl AgentChannel {
         if written { Ok(()) } else { Err(self.ended().await) }
     }
 
-    async fn answer(&mut self) -> Result<Answer, Failure> {
+    async fn answer(&mut self) -> Result<Reply, Failure> {
         loop {
             let malformed = |error: lilt_agent::protocol::Malformed| Failure::internal(error.to_string());
-            if let Some((message, length)) = frame::unwrap(&self.buffer).map_err(malformed)? {
-                let answer = Answer::decode(message).map_err(malformed)?;
+            if let Some((message, length)) = frame::decode(&self.buffer).map_err(malformed)? {
+                let answer = Reply::decode(message).map_err(malformed)?;
                 let _ = self.buffer.split_to(length);
                 return Ok(answer);
             }
@@ -257,7 +257,7 @@ impl AgentChannel {
         self.exec.place.broken(if words.trim().is_empty() { &status } else { words.trim() })
     }
 
-    fn unexpected(&self, answer: &Answer) -> Failure {
+    fn unexpected(&self, answer: &Reply) -> Failure {
         Failure::internal(format!("the agent in the pod {} answered {answer:?}", self.exec.place.pod))
     }
 }
@@ -274,7 +274,7 @@ fn entry(put: &Put) -> Entry {
     Entry { path: put.path.clone(), kind }
 }
 
-fn content<'a>(changes: &'a Changes, want: &Want) -> Option<(&'a str, &'a FileBytes)> {
+fn content<'a>(changes: &'a Changes, want: &MissingFile) -> Option<(&'a str, &'a FileBytes)> {
     let put = changes.puts().get(usize::try_from(want.entry).ok()?)?;
     match &put.what {
         Content::File { bytes, .. } => Some((&put.path, bytes)),

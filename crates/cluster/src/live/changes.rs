@@ -68,12 +68,12 @@ impl FileBytes {
     /// Worked out at the first time, which for big files takes a while.
     pub(super) fn marks(&self) -> &Marks {
         self.marks.get_or_init(|| {
-            if self.bytes.len() < chunks::WORTH_CUTTING {
+            if self.bytes.len() < chunks::MIN_SPLIT_SIZE {
                 return Marks { digest: lilt_agent::digest(&self.bytes), chunks: Vec::new().into() };
             }
             std::thread::scope(|scope| {
                 let whole = scope.spawn(|| lilt_agent::digest(&self.bytes));
-                let chunks = chunks::of(&self.bytes).into();
+                let chunks = chunks::chunks_of(&self.bytes).into();
                 let digest = whole.join().unwrap_or_else(|_| lilt_agent::digest(&self.bytes));
                 Marks { digest, chunks }
             })

@@ -1,46 +1,45 @@
-//! Where other file systems begin: what is mounted cannot be removed or replaced, and nothing can be renamed into it or out
-//! of it.
+//! The mount points: they cannot be removed or replaced, and files cannot be renamed across them.
 
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// As this process sees them, without links.
+/// The mount points of this process, with links resolved.
 #[derive(Debug)]
 pub(super) struct Mounts(Vec<PathBuf>);
 
 impl Mounts {
-    /// Anew for each update: some come while a container runs.
+    /// Reads the mount table. Done for each update, because it may change while a container runs.
     pub(super) fn read() -> Self {
-        // Without it nothing counts as mounted, and the system says what it does not do.
+        // Without it nothing counts as mounted, and the kernel reports what it cannot do.
         let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
-        Self(table.split(|byte| *byte == b'\n').filter_map(place).collect())
+        Self(table.split(|byte| *byte == b'\n').filter_map(mount_point).collect())
     }
 
-    /// Whether something is mounted at a path, however that leads there.
+    /// Returns whether a path, with links resolved, is a mount point.
     pub(super) fn is_at(&self, path: &Path) -> bool {
-        // Mostly the name tells already that it is none: there may be thousands of paths.
-        let mut like_it = self.0.iter().filter(|mount| mount.file_name() == path.file_name()).peekable();
-        like_it.peek().is_some() && {
+        // Usually the file name already rules it out, which matters for thousands of paths.
+        let mut same_name = self.0.iter().filter(|mount| mount.file_name() == path.file_name()).peekable();
+        same_name.peek().is_some() && {
             let real = real(path);
-            like_it.any(|mount| *mount == real)
+            same_name.any(|mount| *mount == real)
         }
     }
 
-    /// Whether something is mounted at a path or below it.
+    /// Returns whether a path or one below it is a mount point.
     pub(super) fn is_within(&self, path: &Path) -> bool {
         let real = real(path);
         self.0.iter().any(|mount| mount.starts_with(&real))
     }
 
-    /// Whether something is mounted at just this path, with no link in it.
+    /// Returns whether exactly this path, without links, is a mount point.
     pub(super) fn contains(&self, path: &Path) -> bool {
         self.0.iter().any(|mount| mount == path)
     }
 }
 
-/// A path with the links above it followed; it may be one itself.
+/// Resolves the links in the parent of a path, but not a link at the path itself.
 fn real(path: &Path) -> PathBuf {
     match (path.parent().map(fs::canonicalize), path.file_name()) {
         (Some(Ok(folder)), Some(name)) => folder.join(name),
@@ -48,13 +47,13 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// The fifth word of a line.
-fn place(line: &[u8]) -> Option<PathBuf> {
+/// Returns the mount point, which is the fifth field of a line.
+fn mount_point(line: &[u8]) -> Option<PathBuf> {
     let word = line.split(|byte| *byte == b' ').nth(4)?;
     Some(PathBuf::from(OsString::from_vec(unescape(word))))
 }
 
-/// Spaces and the like are written as three octal digits after a backslash.
+/// Decodes octal escapes (`\040`), which stand for whitespace and backslashes.
 fn unescape(word: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(word.len());
     let mut rest = word;
@@ -72,10 +71,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mount_points_are_understood() {
+    fn mount_points_are_parsed_and_found() {
         let line = br"36 35 98:0 /mnt1 /mnt\040with\134it rw,noatime master:1 - ext3 /dev/root rw";
-        assert_eq!(place(line), Some(PathBuf::from(r"/mnt with\it")));
-        assert_eq!(place(b""), None);
+        assert_eq!(mount_point(line), Some(PathBuf::from(r"/mnt with\it")));
+        assert_eq!(mount_point(b""), None);
         assert_eq!(unescape(br"\04"), br"\04");
         let mounts = Mounts::read();
         assert!(mounts.is_at(Path::new("/proc")) && mounts.is_within(Path::new("/")));

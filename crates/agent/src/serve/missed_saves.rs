@@ -1,12 +1,13 @@
-//! Touches files once more that a reloader may have missed.
+//! Touches files again that a reloader may have missed.
 //!
-//! A reloader that polls (uvicorn without watchfiles, Flask without watchdog) compares modification times with those that it
-//! found when it had started the program. A save between the moment when the program was read and that one is never
-//! seen: with uvicorn that is a quarter of a second after each restart. A later modification time makes it visible.
+//! A reloader that polls (uvicorn without watchfiles, Flask without watchdog) compares modification times with those
+//! that it found when it had started the program. It misses a save between the time when the program was read and that
+//! time: with uvicorn, a quarter of a second after each restart. A later modification time makes the save visible.
 //!
-//! One that watches by inotify misses what is saved before its watch is there: uvicorn with watchfiles while it starts, and
-//! Flask with watchdog at each restart, because the program that restarts is the one that watches. Its files are touched
-//! when they are watched again. Where they were watched during the save no event is lost, and another restart would be in vain.
+//! A reloader that uses inotify misses saves before it has added its watch: uvicorn with watchfiles while it starts,
+//! and Flask with watchdog at each restart, because the program that restarts is the one that watches. Its files are
+//! touched when they are watched again. If they were watched during the save, no event is lost, and another restart
+//! would be useless.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -17,28 +18,28 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::memory::Memory;
 use super::update::set_time;
+use super::written_files::WrittenFiles;
 
-/// An update so soon after another, or after the connection was opened, may come while the program restarts.
-const QUICK: Duration = Duration::from_secs(3);
-/// Longer than reloaders that poll take from the start of the program until they know its files, and wait between scans.
-const DELAY: Duration = Duration::from_millis(1500);
+/// An update this soon after another, or after the connection was opened, may arrive while the program restarts.
+const QUICK_UPDATE: Duration = Duration::from_secs(3);
+/// Longer than polling reloaders take from the start of the program to their first scan, and between scans.
+const FIRST_TOUCH_DELAY: Duration = Duration::from_millis(1500);
 /// How often to check whether files are watched again, and for how long: programs may take long to start.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 const CHECKS_END: Duration = Duration::from_secs(20);
-/// Nobody edits so many files by hand: more are a checkout, or the first copy.
-const MOST: usize = 1000;
+/// More files than anybody edits by hand: a checkout, or the initial copy.
+const MAX_FILES: usize = 1000;
 
 #[derive(Debug)]
-pub(super) struct Repeat {
+pub(super) struct MissedSaves {
     last_update: Instant,
-    /// Somebody has watched files here: if nobody does, the program is restarting.
+    /// Whether a process has watched the files. If none does now, the program is restarting.
     was_watched: bool,
     missed: Option<Missed>,
 }
 
-/// Files that were saved while nobody watched them.
+/// Files that were saved while no process watched them.
 #[derive(Debug)]
 struct Missed {
     files: BTreeSet<PathBuf>,
@@ -48,17 +49,17 @@ struct Missed {
     is_touched: bool,
 }
 
-impl Repeat {
+impl MissedSaves {
     pub(super) fn new() -> Self {
         Self { last_update: Instant::now(), was_watched: false, missed: None }
     }
 
     /// Notes files that an update has written.
-    pub(super) fn updated(&mut self, files: BTreeSet<PathBuf>) {
+    pub(super) fn record_update(&mut self, files: BTreeSet<PathBuf>) {
         let now = Instant::now();
-        let is_quick = now.duration_since(self.last_update) < QUICK;
+        let is_quick = now.duration_since(self.last_update) < QUICK_UPDATE;
         self.last_update = now;
-        if files.is_empty() || files.len() > MOST {
+        if files.is_empty() || files.len() > MAX_FILES {
             return;
         }
         if is_watched(&files) {
@@ -66,8 +67,8 @@ impl Repeat {
         } else if is_quick || self.was_watched {
             let mut missed = self.missed.take().map(|missed| missed.files).unwrap_or_default();
             missed.extend(files);
-            let due = now + DELAY;
-            self.missed = (missed.len() <= MOST).then_some(Missed {
+            let due = now + FIRST_TOUCH_DELAY;
+            self.missed = (missed.len() <= MAX_FILES).then_some(Missed {
                 files: missed,
                 last_saved: now,
                 due,
@@ -77,29 +78,29 @@ impl Repeat {
     }
 
     /// Waits until there is something to read, and touches what is due meanwhile.
-    pub(super) fn until_readable(&mut self, input: impl AsFd, memory: &mut Memory) {
+    pub(super) fn until_readable(&mut self, input: impl AsFd, written_files: &mut WrittenFiles) {
         while let Some(missed) = &self.missed {
             let left = missed.due.saturating_duration_since(Instant::now());
             let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
-            // An error of the input is found by the one who reads it.
+            // The following read reports an error of the input.
             if !matches!(poll(&mut [PollFd::new(input.as_fd(), PollFlags::POLLIN)], timeout), Ok(0)) {
                 return;
             }
-            self.act(memory);
+            self.touch_or_postpone(written_files);
         }
     }
 
-    /// Touches what was missed if somebody watches it now. Otherwise touches it once for somebody who polls, and
+    /// Touches missed files if a process watches them now. Otherwise touches them once for a reloader that polls, and
     /// checks again later.
-    fn act(&mut self, memory: &mut Memory) {
+    fn touch_or_postpone(&mut self, written_files: &mut WrittenFiles) {
         let Some(mut missed) = self.missed.take() else { return };
         if is_watched(&missed.files) {
             self.was_watched = true;
-            touch(&missed.files, memory);
+            touch(&missed.files, written_files);
             return;
         }
         if !self.was_watched && !missed.is_touched {
-            touch(&missed.files, memory);
+            touch(&missed.files, written_files);
             missed.is_touched = true;
         }
         let now = Instant::now();
@@ -108,26 +109,26 @@ impl Repeat {
     }
 }
 
-fn touch(files: &BTreeSet<PathBuf>, memory: &mut Memory) {
+fn touch(files: &BTreeSet<PathBuf>, written_files: &mut WrittenFiles) {
     for path in files {
-        let Ok(about) = fs::symlink_metadata(path) else { continue };
-        // What somebody else has changed since is not ours to touch.
-        let Some(digest) = memory.digest(path, &about) else { continue };
-        let old = about.mtime() * 1_000_000 + about.mtime_nsec() / 1000;
+        let Ok(metadata) = fs::symlink_metadata(path) else { continue };
+        // Files that others have changed since are not touched.
+        let Some(digest) = written_files.digest(path, &metadata) else { continue };
+        let old = metadata.mtime() * 1_000_000 + metadata.mtime_nsec() / 1000;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
-        // A file that may not be touched is one that its user cannot change; nothing is lost but the reload.
+        // Touching may be forbidden; then only the reload is lost.
         if set_time(path, now.max(old + 1000)).is_ok() {
-            memory.keep(path.clone(), digest);
+            written_files.record(path.clone(), digest);
         }
     }
 }
 
 /// Returns whether a process of this container watches one of the files, or the directory it is in.
 fn is_watched(files: &BTreeSet<PathBuf>) -> bool {
-    let places = files.iter().flat_map(|path| [Some(path.as_path()), path.parent()]).flatten();
+    let paths = files.iter().flat_map(|path| [Some(path.as_path()), path.parent()]).flatten();
     let inodes: HashSet<u64> =
-        places.filter_map(|path| fs::metadata(path).ok()).map(|about| about.ino()).collect();
+        paths.filter_map(|path| fs::metadata(path).ok()).map(|metadata| metadata.ino()).collect();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter(|it| it.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit)).any(|process| {
         // Processes of other users cannot be inspected.

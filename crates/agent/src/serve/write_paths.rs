@@ -1,16 +1,17 @@
-//! Where a path of the image is written: there, or where it is kept because it cannot be written there.
+//! Maps a path of the image to the path to write: the same, or a copy in the agent's directory if the image's cannot be
+//! written to.
 
 use std::path::PathBuf;
 
 use crate::home;
 
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct WritePaths {
     kept: Vec<PathBuf>,
 }
 
-impl Places {
-    /// As the agent that started the process was told. Without one, everything is in its own place.
+impl WritePaths {
+    /// Reads the list from the agent that started the process. Without one, all paths are unchanged.
     pub(super) fn read() -> Self {
         let list = std::fs::read_to_string(home::kept_list()).unwrap_or_default();
         Self { kept: list.lines().map(PathBuf::from).collect() }

@@ -1,29 +1,29 @@
-//! Requests in the bytes that come.
+//! Decodes requests from an input stream.
 
 use std::io::Read;
 
 use lilt_agent::frame;
 use lilt_agent::protocol::Request;
 
-use crate::problem::{Problem, cause};
+use crate::error::{AgentError, cause};
 
-pub(super) struct Requests<R> {
+pub(super) struct RequestReader<R> {
     from: R,
     buffer: Vec<u8>,
-    /// How much of the buffer's beginning was understood.
+    /// How many bytes at the start of the buffer were decoded.
     used: usize,
 }
 
-impl<R: Read> Requests<R> {
+impl<R: Read> RequestReader<R> {
     pub(super) fn new(from: R) -> Self {
         Self { from, buffer: Vec::new(), used: 0 }
     }
 
-    /// None when the other side is gone. Calls `wait` before it reads more bytes.
-    pub(super) fn next(&mut self, mut wait: impl FnMut()) -> Result<Option<Request>, Problem> {
-        let malformed = |error: lilt_agent::protocol::Malformed| Problem::new("stdin", error.to_string());
+    /// Returns the next request, or `None` at the end of the stream. Calls `wait` before each read.
+    pub(super) fn next(&mut self, mut wait: impl FnMut()) -> Result<Option<Request>, AgentError> {
+        let malformed = |error: lilt_agent::protocol::Malformed| AgentError::new("stdin", error.to_string());
         loop {
-            if let Some((message, length)) = frame::unwrap(&self.buffer[self.used..]).map_err(malformed)? {
+            if let Some((message, length)) = frame::decode(&self.buffer[self.used..]).map_err(malformed)? {
                 let request = Request::decode(message).map_err(malformed)?;
                 self.used += length;
                 return Ok(Some(request));
@@ -34,7 +34,7 @@ impl<R: Read> Requests<R> {
             self.buffer.resize(known + (256 << 10), 0);
             wait();
             let count = self.from.read(&mut self.buffer[known..]);
-            let count = count.map_err(|error| Problem::new("stdin", cause(&error)))?;
+            let count = count.map_err(|error| AgentError::new("stdin", cause(&error)))?;
             self.buffer.truncate(known + count);
             if count == 0 {
                 return Ok(None);

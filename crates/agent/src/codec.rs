@@ -1,8 +1,8 @@
-//! Numbers, texts and lists as bytes. Little endian, lengths first.
+//! Encodes numbers, strings and lists: little endian, with length prefixes.
 
 use std::fmt;
 
-/// What came is not what the other side should have said.
+/// A message that violates the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         &mut self,
         mut read: impl FnMut(&mut Self) -> Result<T, Malformed>,
     ) -> Result<Vec<T>, Malformed> {
-        // No room is kept ahead: the count may be a lie.
+        // No capacity is reserved: the count may be forged.
         (0..self.count()?).map(|_| read(self)).collect()
     }
 

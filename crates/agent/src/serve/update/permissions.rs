@@ -1,5 +1,5 @@
-//! Directories of the user's own that not even the user may write to or enter, such as those of a module cache: they are
-//! opened while files in them change, and closed again.
+//! The user's own directories that lack write permission even for the user, such as those of a module cache: their
+//! modes are extended while files in them change, and restored afterwards.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, Permissions};
@@ -8,29 +8,30 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
-/// What its owner needs to change what is in a directory.
-const OPEN: u32 = 0o700;
+/// The permissions that the owner needs to change files in a directory.
+const OWNER_ALL: u32 = 0o700;
 
 #[derive(Debug, Default)]
-pub(super) struct Reach {
-    looked_at: HashSet<PathBuf>,
-    /// Those that were opened, with the modes they had.
+pub(super) struct OpenedDirectories {
+    checked: HashSet<PathBuf>,
+    /// The extended directories, with their former modes.
     opened: BTreeMap<PathBuf, u32>,
 }
 
-impl Reach {
-    /// Opens what is above a path, as far as it needs to be and can be. If it cannot, what is to be done there says why.
+impl OpenedDirectories {
+    /// Extends the modes of all parents of a path, where needed and possible. If it fails, the change itself reports
+    /// the error.
     pub(super) fn above(&mut self, path: &Path) {
         let Some(folder) = path.parent() else { return };
-        if self.looked_at.contains(folder) {
+        if self.checked.contains(folder) {
             return;
         }
         self.above(folder);
         self.open(folder);
-        self.looked_at.insert(folder.to_owned());
+        self.checked.insert(folder.to_owned());
     }
 
-    /// The same for a directory that is to become empty.
+    /// Extends the modes of a directory and its parents, so that it can be emptied.
     pub(super) fn within(&mut self, folder: &Path) {
         self.above(&folder.join("all"));
     }
@@ -39,17 +40,17 @@ impl Reach {
         if access(folder, AccessFlags::W_OK | AccessFlags::X_OK).is_ok() {
             return;
         }
-        let Ok(about) = fs::symlink_metadata(folder) else { return };
-        let mode = about.permissions().mode() & 0o7777;
-        if about.is_dir() && mode & OPEN != OPEN && set_mode(folder, mode | OPEN).is_ok() {
+        let Ok(metadata) = fs::symlink_metadata(folder) else { return };
+        let mode = metadata.permissions().mode() & 0o7777;
+        if metadata.is_dir() && mode & OWNER_ALL != OWNER_ALL && set_mode(folder, mode | OWNER_ALL).is_ok() {
             self.opened.insert(folder.to_owned(), mode);
         }
     }
 
-    /// The same for all that is in a directory, which will go.
+    /// Extends the modes of a directory and all below it, which will be removed.
     pub(super) fn below(folder: &Path) {
-        // What cannot be opened cannot be removed, which says why.
-        let _ = set_mode(folder, OPEN);
+        // If it fails, the removal reports the error.
+        let _ = set_mode(folder, OWNER_ALL);
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 Self::below(&entry.path());
@@ -57,17 +58,17 @@ impl Reach {
         }
     }
 
-    /// What was opened, and the modes that it had.
+    /// Returns the extended directories and their former modes.
     pub(super) fn opened(&self) -> impl Iterator<Item = (&Path, u32)> {
         self.opened.iter().map(|(path, mode)| (path.as_path(), *mode))
     }
 
-    /// Everything is as it shall be.
+    /// Forgets all directories: their modes are final.
     pub(super) fn forget(&mut self) {
         self.opened.clear();
     }
 
-    /// Inner ones first: they cannot be reached when outer ones are closed. Those that are gone by now need nothing.
+    /// Restores the modes, inner directories first: they are unreachable once the outer ones are restored.
     pub(super) fn close(&mut self) {
         for (path, mode) in std::mem::take(&mut self.opened).into_iter().rev() {
             let _ = set_mode(&path, mode);
