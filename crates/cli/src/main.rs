@@ -122,7 +122,7 @@ fn answer(error: &clap::Error) -> ExitCode {
 }
 
 fn guard() -> ExitCode {
-    match lilt_host::process::guard() {
+    match lilt_host::process::run_guardian() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&anyhow::Error::new(error).context("this command is lilt's own"));
@@ -136,7 +136,7 @@ fn run_verb(verb: impl Future<Output = lilt_kubectl::Outcome>) -> anyhow::Result
 }
 
 fn block_on(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
-    lilt_host::memory::share_pools();
+    lilt_host::memory::limit_malloc_arenas();
     // Two threads: the loop and the terminal never wait for an archive being packed.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let result = runtime.block_on(command);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_host::environment;
-use lilt_host::process::{Launch, detached};
+use lilt_host::process::{Launch, run_detached};
 use lilt_model::auth::{BROWSER_LIFETIME, CodeLifetime};
 
 use crate::sign_in::{self, CurrentKeys};
@@ -19,7 +19,7 @@ pub async fn open(address: &str) -> Result<(), String> {
     };
     let program = argv[0].clone();
     let launch = Launch { argv, dir: PathBuf::from("/"), env: Vec::new(), unset: Vec::new() };
-    match tokio::time::timeout(HAND_OVER, detached(&launch)).await {
+    match tokio::time::timeout(HAND_OVER, run_detached(&launch)).await {
         Ok(Ok(exit)) if !exit.success() => {
             Err(format!("cannot open the browser: {program} ended with {exit}"))
         }

@@ -113,7 +113,7 @@ fn age(seconds: u64) -> String {
 
 /// All that run now, the oldest first.
 pub fn all() -> Vec<Instance> {
-    let texts = session_dir::living().into_iter().filter_map(|folder| {
+    let texts = session_dir::running().into_iter().filter_map(|folder| {
         let read = private_file::read(&folder.join(FILE));
         read.unwrap_or_else(|failure| {
             tracing::warn!(%failure, "a running session is ignored");

@@ -61,7 +61,7 @@ impl Deployers {
         else {
             return false;
         };
-        machine == own_machine && session_dir::is_living(pid)
+        machine == own_machine && session_dir::is_running(pid)
     }
 }
 

@@ -176,7 +176,7 @@ struct Session {
 impl Session {
     fn give_back(&mut self) {
         self.loaded = None;
-        lilt_host::memory::give_back_code();
+        lilt_host::memory::release_code_pages();
     }
 
     /// What belongs into the same turn is on its way: two tasks tell of parts of one burst of saves.
@@ -198,7 +198,7 @@ impl Session {
         let is_load = matches!(event, Event::Loaded { .. });
         if is_load || matches!(event, Event::Started) {
             // What a start or a load needs is not what comes next needs; and once more when that is done.
-            lilt_host::memory::give_back_code();
+            lilt_host::memory::release_code_pages();
         }
         if is_load {
             self.loaded = Some(tokio::time::Instant::now());

@@ -23,7 +23,7 @@ pub(crate) async fn run(
     // Unbounded: all of it is wanted, and it is read when the program has ended.
     let (sender, mut written) = mpsc::unbounded_channel();
     let tell = move |stream: Stream, bytes: &[u8]| drop(sender.send((stream, bytes.to_vec())));
-    let (mut process, mut theirs) = Process::spawn_fed(guardian, launch, tell).await?;
+    let (mut process, mut theirs) = Process::spawn_with_input(guardian, launch, tell).await?;
     let feed = async move {
         let Some(mut input) = input else { return };
         while let Some(bytes) = input.recv().await {

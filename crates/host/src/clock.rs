@@ -1,4 +1,4 @@
-//! The time of day.
+//! The current time.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_this_century() {
+    fn now_is_in_this_century() {
         assert!(now() > Timestamp::from_rfc3339("2024-01-01T00:00:00Z").expect("a time"));
         assert!(now() < Timestamp::from_rfc3339("2124-01-01T00:00:00Z").expect("a time"));
     }

@@ -14,7 +14,7 @@ pub fn open(path: &Path, variables: &[&str]) -> Result<(), Failure> {
     let script = format!("{editor} \"$1\"");
     let argv = ["sh", "-c", &script, &editor].map(str::to_owned).into_iter();
     let argv: Vec<String> = argv.chain([path.display().to_string()]).collect();
-    let exit = process::in_terminal(&argv, &[])?;
+    let exit = process::run_in_terminal(&argv, &[])?;
     if exit.success() {
         return Ok(());
     }

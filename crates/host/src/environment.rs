@@ -1,6 +1,6 @@
-//! The environment variables that lilt itself reads, all of them, and programs found by `PATH`.
+//! The environment variables that lilt itself reads, standard folders, and lookup of programs in `PATH`.
 //!
-//! What a Tiltfile reads (`os.environ`) and what commands inherit is not listed here.
+//! Variables that a Tiltfile reads (`os.environ`) or that commands inherit are not listed here.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -11,70 +11,70 @@ pub const TILT_HOST: &str = "TILT_HOST";
 pub const TILT_PORT: &str = "TILT_PORT";
 /// The file with the addresses of running sessions' APIs.
 pub const TILT_CONFIG: &str = "TILT_CONFIG";
-/// `1`: the web port asks for no token, because something before it does.
+/// `1`: the web port requires no token, because a proxy in front of it authenticates.
 pub const TILT_DISABLE_HUD_AUTH: &str = "TILT_DISABLE_HUD_AUTH";
-/// Names of proxies and tunnels before the web port, with commas between them.
+/// Host names of proxies and tunnels in front of the web port, separated by commas.
 pub const LILT_ALLOWED_HOSTS: &str = "LILT_ALLOWED_HOSTS";
-/// If set, the token of the web port is kept for the next session on the port.
+/// If set, the next session on the same port reuses the web port's token.
 pub const LILT_KEEP_TOKEN: &str = "LILT_KEEP_TOKEN";
-/// The folder of Tilt's own settings, under its names of three times.
+/// The folder of Tilt's own settings. The two variables below are former names of it.
 pub const TILT_DEV_DIR: &str = "TILT_DEV_DIR";
 pub const WMDAEMON_HOME: &str = "WMDAEMON_HOME";
 pub const WINDMILL_DIR: &str = "WINDMILL_DIR";
-/// How many gigabytes of log a session keeps on disk; 4 if not set.
+/// How many gigabytes of log a session keeps on disk; default 4.
 pub const LILT_LOG_LIMIT_GB: &str = "LILT_LOG_LIMIT_GB";
-/// If set and not empty, no colours in the terminal.
+/// If set and not empty, terminal output has no colours.
 pub const NO_COLOR: &str = "NO_COLOR";
-/// The user's home: `~`, and where the cache folder is if nothing else says so.
+/// The user's home folder: `~`, and the parent of the default cache folder.
 pub const HOME: &str = "HOME";
 /// The user's name, shown to other sessions on the same cluster.
 pub const USER: &str = "USER";
-/// The same, where [`USER`] is not set.
+/// Fallback for [`USER`].
 pub const LOGNAME: &str = "LOGNAME";
-/// Where programs are looked for.
+/// Folders searched for programs.
 pub const PATH: &str = "PATH";
-/// The editor of `lilt edit`, after [`TILT_EDITOR`] and before [`EDITOR`].
+/// The editor of `lilt edit`, if [`TILT_EDITOR`] is not set.
 pub const KUBE_EDITOR: &str = "KUBE_EDITOR";
-/// The editor of `lilt args` and `lilt edit`; first this one.
+/// The editor of `lilt args` and `lilt edit`; takes precedence over the others.
 pub const TILT_EDITOR: &str = "TILT_EDITOR";
-/// Then this one.
+/// The editor if no other variable names one.
 pub const EDITOR: &str = "EDITOR";
-/// The program that is called for Docker Compose.
+/// The Docker Compose program.
 pub const TILT_DOCKER_COMPOSE_CMD: &str = "TILT_DOCKER_COMPOSE_CMD";
-/// The folder for what may be deleted at any time; session folders live there.
+/// The cache folder; session folders live there.
 pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
-/// The user's browser, or several with colons between them; `%s` stands for the address.
+/// The user's browser, or several separated by colons; `%s` stands for the URL.
 pub const BROWSER: &str = "BROWSER";
-/// The kind of terminal; only `dumb` matters.
+/// The terminal type; only `dumb` matters.
 pub const TERM: &str = "TERM";
-/// Set where a graphical browser can be seen.
+/// Set where a graphical browser can run (X11).
 pub const DISPLAY: &str = "DISPLAY";
-/// The same.
+/// Set where a graphical browser can run (Wayland).
 pub const WAYLAND_DISPLAY: &str = "WAYLAND_DISPLAY";
-/// Set in Linux under Windows, whose browser can be reached.
+/// Set in WSL, where the browser of Windows can be used.
 pub const WSL_DISTRO_NAME: &str = "WSL_DISTRO_NAME";
-/// Set by ssh: the user sits elsewhere.
+/// Set in SSH sessions: the user's browser is on another machine.
 pub const SSH_CONNECTION: &str = "SSH_CONNECTION";
-/// The same.
+/// Set in SSH sessions with a terminal.
 pub const SSH_TTY: &str = "SSH_TTY";
 
-/// `poll` looks at files again and again instead of waiting for events, `events` never does; by itself lilt looks where
-/// the file system does not tell of all changes.
+/// `poll` polls files instead of waiting for events, `events` never polls. By default lilt polls only where the file
+/// system does not report all changes.
 pub const LILT_WATCH: &str = "LILT_WATCH";
-/// If set, a resource that was updated makes those that depend on it update, too.
+/// If set, an update of a resource also updates the resources that depend on it.
 pub const LILT_CASCADE: &str = "LILT_CASCADE";
-/// If set, servers (`serve_cmd`) that end are started again, each time later.
+/// If set, servers (`serve_cmd`) that exit are restarted, with a growing delay.
 pub const LILT_RESTART: &str = "LILT_RESTART";
-/// What is done about objects that somebody deleted or changed in the cluster: `correct` puts them right at once, `ignore`
-/// does not look; by itself lilt tells, and the next update puts them right.
+/// How to handle drift, that is objects deleted or changed in the cluster: `correct` reapplies them at once, `ignore`
+/// does not check for drift. By default lilt reports drift, and the next update corrects it.
 pub const LILT_DRIFT: &str = "LILT_DRIFT";
-/// The file to which the facts of the session are written.
+/// The file to which the engine's events are recorded.
 pub const LILT_RECORD: &str = "LILT_RECORD";
-/// Commands, one on each line, each of which does what `ctr` does on one node of the cluster: images go there.
+/// Commands, one per line, each of which runs `ctr` on one node of the cluster; images are loaded through them.
 pub const LILT_NODE_CTR: &str = "LILT_NODE_CTR";
-/// Which Docker engine.
+/// The address of the Docker engine.
 pub const DOCKER_HOST: &str = "DOCKER_HOST";
-/// What runs kind's nodes, if not Docker.
+/// The container engine that runs kind's nodes, if not Docker.
 pub const KIND_EXPERIMENTAL_PROVIDER: &str = "KIND_EXPERIMENTAL_PROVIDER";
 
 /// Every variable above.
@@ -116,7 +116,7 @@ pub const ALL: &[&str] = &[
     KIND_EXPERIMENTAL_PROVIDER,
 ];
 
-/// The value of a variable; an empty one counts as not set, as in Tilt.
+/// Returns the value of a variable; an empty one counts as not set, as in Tilt.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -129,7 +129,7 @@ pub fn all() -> Vec<(String, String)> {
     variables
 }
 
-/// The names of all that is set.
+/// Returns the names of all variables that are set.
 pub fn names() -> Vec<String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
 }
@@ -138,36 +138,36 @@ pub fn home() -> Option<PathBuf> {
     variable(HOME).map(PathBuf::from)
 }
 
-/// Returns the folder where lilt was started.
+/// Returns the working directory that lilt was started in.
 pub fn start_directory() -> Option<PathBuf> {
     std::path::absolute(".").ok()
 }
 
-/// What the user is called, for others to read.
+/// Returns the user's name, for display.
 pub fn user_name() -> String {
     variable(USER).or_else(|| variable(LOGNAME)).unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// What this machine is called, for others to read.
+/// Returns this machine's host name, for display.
 pub fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = Some(name.trim()).filter(|name| !name.is_empty());
     name.unwrap_or("unknown").to_owned()
 }
 
-/// Where lilt keeps what it can find out again.
+/// Returns lilt's cache folder: everything in it can be recreated.
 pub fn cache_folder() -> Option<PathBuf> {
     let cache = variable(XDG_CACHE_HOME).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = cache.or_else(|| home().map(|home| home.join(".cache")))?;
     Some(cache.join("lilt"))
 }
 
-/// Where files go that nobody needs for long.
+/// Returns the system's folder for temporary files.
 pub fn temporary_folder() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// Where Tilt keeps the user's settings: the old folder for those who still have it.
+/// Returns the folder of Tilt's user settings: the old one (`.windmill`) if it exists.
 pub fn tilt_folder() -> Option<PathBuf> {
     let named = [TILT_DEV_DIR, WMDAEMON_HOME, WINDMILL_DIR].into_iter().find_map(variable).map(PathBuf::from);
     named.or_else(|| {
@@ -177,7 +177,7 @@ pub fn tilt_folder() -> Option<PathBuf> {
     })
 }
 
-/// Where a program that is called by this name would be run from.
+/// Returns the path of a program, searching `PATH` if `name` has no slash.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|path| is_executable(path));
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_programs_on_the_path() {
+    fn find_program_searches_path_for_executables() {
         assert!(find_program("sh").is_some_and(|path| path.is_absolute()));
         assert_eq!(find_program("no-such-program-of-lilt"), None);
         assert_eq!(find_program("/bin/sh"), Some(PathBuf::from("/bin/sh")));

@@ -1,4 +1,4 @@
-//! Reading single files and what they are.
+//! Reading, saving, listing and locking files.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
@@ -13,13 +13,13 @@ use tempfile::TempPath;
 
 use crate::clock;
 
-/// How the names of temporary files end.
+/// The suffix of temporary files.
 const TEMPORARY: &str = ".tmp~";
 
-/// What lies at a path now.
+/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
-    Nothing,
+pub enum FileEntry {
+    Missing,
     File {
         mode: u32,
         modified: Timestamp,
@@ -29,136 +29,138 @@ pub enum Found {
         mode: u32,
         modified: Timestamp,
     },
-    /// Not followed.
+    /// A symbolic link; not followed.
     Link {
         target: PathBuf,
         modified: Timestamp,
     },
-    /// A socket, a device, something behind a link: nothing that can be copied.
+    /// A socket, a device, or a file behind a link: nothing that can be copied.
     Other,
 }
 
-/// How often something may become something else while it is looked at.
-const LOOKS: usize = 100;
-/// How often a file is read again that was written meanwhile. After that it is taken as it is: another change tells of the rest.
-const READS: usize = 10;
+/// How often an entry may change its type while it is read.
+const READ_ATTEMPTS: usize = 100;
+/// How often a file is reread that was written meanwhile. After that its content is used as it is: another change event
+/// follows.
+const REREADS: usize = 10;
 
-/// Reads what lies at a path. One that vanishes meanwhile is nothing.
-pub fn look_at(path: &Path) -> io::Result<Found> {
-    look_below(path, path)
+/// Reads the file, directory or link at a path.
+pub fn read_entry(path: &Path) -> io::Result<FileEntry> {
+    read_entry_below(path, path)
 }
 
-/// The same for a path below a root: what is behind a link is none of its files, because it has another path. The root
-/// itself may be a link.
-pub fn look_below(root: &Path, path: &Path) -> io::Result<Found> {
+/// Reads the entry at a path below a root. An entry behind a link is [`FileEntry::Other`], because it has another path.
+/// The root itself may be a link.
+pub fn read_entry_below(root: &Path, path: &Path) -> io::Result<FileEntry> {
     let above = path.ancestors().skip(1).take_while(|above| above.starts_with(root) && *above != root);
-    let mut looks = 0;
+    let mut attempts = 0;
     loop {
         if above.clone().any(Path::is_symlink) {
-            return Ok(Found::Other);
+            return Ok(FileEntry::Other);
         }
-        looks += 1;
+        attempts += 1;
         match read_all(path) {
-            Err(error) if is_nowhere(&error) => return Ok(Found::Nothing),
-            // It was a file, and is a link or a directory by now.
-            Err(error) if looks < LOOKS && became_another(&error) => {}
+            Err(error) if is_missing(&error) => return Ok(FileEntry::Missing),
+            // The file has become a link or a directory.
+            Err(error) if attempts < READ_ATTEMPTS && changed_type(&error) => {}
             found => return found,
         }
     }
 }
 
-fn is_nowhere(error: &io::Error) -> bool {
+fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn became_another(error: &io::Error) -> bool {
+fn changed_type(error: &io::Error) -> bool {
     let loops = error.raw_os_error() == Some(nix::libc::ELOOP);
     loops || matches!(error.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput)
 }
 
-/// When what lies at a path was last written, if it is there.
-pub fn written(path: &Path) -> Option<Timestamp> {
+/// Returns when the entry at a path was last modified.
+pub fn modified_time(path: &Path) -> Option<Timestamp> {
     modified(&std::fs::symlink_metadata(path).ok()?).ok()
 }
 
-fn modified(about: &std::fs::Metadata) -> io::Result<Timestamp> {
-    let since = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+fn modified(metadata: &std::fs::Metadata) -> io::Result<Timestamp> {
+    let since = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Timestamp::ZERO.plus(since))
 }
 
-fn read_all(path: &Path) -> io::Result<Found> {
-    let about = std::fs::symlink_metadata(path)?;
-    if about.is_file() {
+fn read_all(path: &Path) -> io::Result<FileEntry> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    if metadata.is_file() {
         return read_file(path);
     }
-    let modified = modified(&about)?;
-    Ok(if about.is_dir() {
-        Found::Directory { mode: mode(&about), modified }
-    } else if about.is_symlink() {
-        Found::Link { target: std::fs::read_link(path)?, modified }
+    let modified = modified(&metadata)?;
+    Ok(if metadata.is_dir() {
+        FileEntry::Directory { mode: mode(&metadata), modified }
+    } else if metadata.is_symlink() {
+        FileEntry::Link { target: std::fs::read_link(path)?, modified }
     } else {
-        Found::Other
+        FileEntry::Other
     })
 }
 
-/// Not through a link that has taken its place, and without waiting for whoever writes to a pipe.
-fn read_file(path: &Path) -> io::Result<Found> {
+/// Reads a file without following a link that has replaced it, and without blocking on a pipe.
+fn read_file(path: &Path) -> io::Result<FileEntry> {
     let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
     let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let mut about = file.metadata()?;
-    if !about.is_file() {
+    let mut metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let mut content = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
-    for _ in 0..READS {
+    let mut content = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+    for _ in 0..REREADS {
         content.clear();
         file.rewind()?;
         file.read_to_end(&mut content)?;
-        let before = std::mem::replace(&mut about, file.metadata()?);
-        if stamp(&before) == stamp(&about) {
+        let before = std::mem::replace(&mut metadata, file.metadata()?);
+        if change_times(&before) == change_times(&metadata) {
             break;
         }
     }
-    Ok(Found::File { mode: mode(&about), modified: modified(&about)?, content })
+    Ok(FileEntry::File { mode: mode(&metadata), modified: modified(&metadata)?, content })
 }
 
-/// What becomes another when somebody writes a file.
-fn stamp(about: &std::fs::Metadata) -> [i64; 4] {
-    [about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec()]
+/// Returns times that change when a file is written.
+fn change_times(metadata: &std::fs::Metadata) -> [i64; 4] {
+    [metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()]
 }
 
-fn mode(about: &std::fs::Metadata) -> u32 {
-    about.permissions().mode() & 0o7777
+fn mode(metadata: &std::fs::Metadata) -> u32 {
+    metadata.permissions().mode() & 0o7777
 }
 
-/// Whether a path leads to a directory; none if it leads nowhere.
+/// Returns whether a path leads to a directory, or `None` if it does not exist.
 pub fn is_directory(path: &Path) -> Option<bool> {
-    std::fs::metadata(path).ok().map(|about| about.is_dir())
+    std::fs::metadata(path).ok().map(|metadata| metadata.is_dir())
 }
 
-/// Writes a file and the folders above it, at once: a reader sees the old text or the new one.
+/// Writes a file atomically and creates its parent folders: a reader sees the old content or the new one.
 pub fn save(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder)?;
-    let aside = aside(folder);
-    let saved = std::fs::write(&aside, content).and_then(|()| std::fs::rename(&aside, path));
-    remove_if_failed(saved, &aside)
+    let temporary_path = temporary_path(folder);
+    let saved =
+        std::fs::write(&temporary_path, content).and_then(|()| std::fs::rename(&temporary_path, path));
+    remove_if_failed(saved, &temporary_path)
 }
 
-/// A name that nobody else uses: several tasks may save beside each other.
-fn aside(folder: &Path) -> PathBuf {
+/// Returns a unique path for a temporary file: several tasks may save at the same time.
+fn temporary_path(folder: &Path) -> PathBuf {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     folder.join(format!(".{}.{number}{TEMPORARY}", std::process::id()))
 }
 
-/// Removes temporary files in a folder that a process left which was killed while it saved. A save takes milliseconds: a
-/// file that is older than `age` has no owner. Processes are not asked for: those of another container that shares the
-/// folder cannot be seen.
+/// Removes temporary files of processes that were killed during a save. A save takes milliseconds, so a file older than
+/// `age` is abandoned. Process ids are not checked: processes of another container that shares the folder are not
+/// visible.
 pub fn remove_abandoned(folder: &Path, age: Duration) {
-    // Where there is no folder there is nothing to remove.
+    // A missing folder has nothing to remove.
     for path in list(folder).unwrap_or_default() {
-        let is_old = || std::fs::symlink_metadata(&path).is_ok_and(|about| is_older(&about, age));
+        let is_old = || std::fs::symlink_metadata(&path).is_ok_and(|metadata| is_older(&metadata, age));
         if path.file_name().is_some_and(is_temporary)
             && is_old()
             && let Err(error) = remove(&path)
@@ -168,7 +170,7 @@ pub fn remove_abandoned(folder: &Path, age: Duration) {
     }
 }
 
-/// Whether a save makes up such names.
+/// Returns whether a name has the form that [`temporary_path`] produces.
 fn is_temporary(name: &OsStr) -> bool {
     let numbers =
         name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(TEMPORARY)?.split_once('.'));
@@ -176,52 +178,52 @@ fn is_temporary(name: &OsStr) -> bool {
     numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
 }
 
-fn is_older(about: &std::fs::Metadata, age: Duration) -> bool {
-    about.is_file() && modified(about).is_ok_and(|written| clock::now().since(written) >= age)
+fn is_older(metadata: &std::fs::Metadata, age: Duration) -> bool {
+    metadata.is_file() && modified(metadata).is_ok_and(|written| clock::now().since(written) >= age)
 }
 
-/// The same for what only the user may read.
+/// Writes a file atomically that only the user may read.
 pub fn save_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let aside = aside(folder);
-    let mut file = create_new_private(&aside)?;
-    let saved = file.write_all(content).and_then(|()| std::fs::rename(&aside, path));
-    remove_if_failed(saved, &aside)
+    let temporary_path = temporary_path(folder);
+    let mut file = create_new_private(&temporary_path)?;
+    let saved = file.write_all(content).and_then(|()| std::fs::rename(&temporary_path, path));
+    remove_if_failed(saved, &temporary_path)
 }
 
-/// Creates a file that only the user may read, whatever was there: a process of the same number may have left a file of
-/// this name, or another user may have created one, with a mode of its own.
+/// Creates a file that only the user may read, replacing an existing one: an earlier process with the same id may have
+/// left it, or another user may have created it with another mode.
 fn create_new_private(path: &Path) -> io::Result<std::fs::File> {
     remove(path)?;
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Removes the temporary file of a save that failed: on a full disk it would take what little room is left.
-fn remove_if_failed(saved: io::Result<()>, aside: &Path) -> io::Result<()> {
+/// Removes the temporary file of a save that failed: on a full disk it would take the last space.
+fn remove_if_failed(saved: io::Result<()>, temporary_path: &Path) -> io::Result<()> {
     if saved.is_err() {
-        // The failure of the save is what counts.
-        let _ = std::fs::remove_file(aside);
+        // The error of the save is the one to report.
+        let _ = std::fs::remove_file(temporary_path);
     }
     saved
 }
 
-/// Opens a file to be written from its beginning.
+/// Creates or truncates a file.
 pub fn create(path: &Path) -> io::Result<std::fs::File> {
     std::fs::File::create(path)
 }
 
-/// The same for what only the user may read, also if the file existed with another mode.
+/// Creates or truncates a file that only the user may read, also if it existed with another mode.
 pub fn create_private(path: &Path) -> io::Result<io::BufWriter<std::fs::File>> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // Not of a device or a pipe, such as /dev/stdout.
+    // The mode of a device or a pipe, such as /dev/stdout, stays.
     if file.metadata()?.is_file() {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }
     Ok(io::BufWriter::new(file))
 }
 
-/// What a file holds; none if it is not there or cannot be read.
+/// Returns the content of a file, or `None` if it cannot be read.
 pub fn read(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
@@ -243,7 +245,7 @@ pub fn temporary(suffix: &str, content: &[u8]) -> io::Result<TempPath> {
     Ok(file.into_temp_path())
 }
 
-/// Sees to it that there is no such file.
+/// Removes a file if it exists.
 pub fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -262,14 +264,14 @@ pub fn list_with_types(folder: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
     Ok(entries)
 }
 
-/// What lies in a folder, in no order.
+/// Returns the entries of a folder, unordered.
 pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// What lies at and below a path, with the folders in it, but for what is in those that are not wanted. Links are not followed,
-/// unless the path itself is one.
-pub fn all_below(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
+/// Returns all files and folders at and below a path. Folders that `wanted` rejects are not entered. Links are not
+/// followed, unless the path itself is one.
+pub fn walk(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = Vec::new();
     match is_directory(root) {
@@ -279,7 +281,7 @@ pub fn all_below(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<
     }
     while let Some(folder) = open.pop() {
         let entries = match std::fs::read_dir(&folder) {
-            Err(error) if is_nowhere(&error) => continue,
+            Err(error) if is_missing(&error) => continue,
             entries => entries?,
         };
         for entry in entries {
@@ -297,7 +299,7 @@ pub fn all_below(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<
     Ok(found)
 }
 
-/// Makes a symbolic link, and the folders above it.
+/// Creates a symbolic link and its parent folders.
 pub fn link(target: &Path, path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -311,9 +313,10 @@ pub struct Lock {
     _file: File,
 }
 
-/// Locks a file as Tilt does: by `flock`, so that a file left behind by a process that has ended delays nobody.
+/// Locks a file with `flock`, as Tilt does. The lock file of a process that has ended is not locked any more.
 ///
-/// If another process holds the lock for longer than `patience`, the caller goes on without it: that process is stuck.
+/// If another process holds the lock for longer than `patience`, that process is stuck, and the caller continues
+/// without the lock.
 pub fn lock(path: &Path, patience: Duration, pause: Duration) -> io::Result<Lock> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -335,7 +338,7 @@ pub fn lock(path: &Path, patience: Duration, pause: Duration) -> io::Result<Lock
     }
 }
 
-/// The files that this program's own output goes to, if the shell has sent it to some.
+/// Returns the files that stdout and stderr of this process are redirected to.
 pub fn own_output() -> Vec<PathBuf> {
     let behind = |stream: &str| std::fs::read_link(format!("/proc/self/fd/{stream}")).ok();
     let mut files: Vec<PathBuf> = ["1", "2"].into_iter().filter_map(behind).collect();
@@ -350,7 +353,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn lock_file_left_behind_does_not_delay() {
+    fn lock_file_of_ended_process_does_not_block() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("config.lock");
         std::fs::write(&path, "").expect("a file");
@@ -385,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn temporary_files_of_killed_processes_are_removed_when_they_are_old() {
+    fn old_temporary_files_of_killed_processes_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         for name in [".12.3.tmp~", ".12.tmp~", ".a.3.tmp~", "12.3.tmp~", "kept"] {
@@ -400,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn private_files_lose_the_mode_they_had() {
+    fn create_private_resets_mode_of_existing_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("snapshot.json");
         std::fs::write(&path, "old").expect("a file");
@@ -410,9 +413,9 @@ mod tests {
     }
 
     #[test]
-    fn private_temporary_file_replaces_an_open_one() {
+    fn create_new_private_replaces_open_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("aside");
+        let path = folder.path().join("private");
         std::fs::write(&path, "old").expect("a file");
         std::fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("its mode");
         let reader = File::open(&path).expect("somebody has it open");
@@ -422,20 +425,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_a_link_is_none_of_a_roots_files() {
+    fn entry_behind_link_below_root_is_other() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         std::fs::create_dir_all(path("real/deep")).expect("directories");
         std::fs::write(path("real/deep/file"), "text").expect("a file");
         symlink("real", path("link")).expect("a link");
         symlink("self", path("self")).expect("a link");
-        let look = |root: &str, name: &str| look_below(&path(root), &path(name)).expect("it can be read");
-        assert!(matches!(look("real", "real/deep/file"), Found::File { content, .. } if content == b"text"));
-        assert!(matches!(look("link", "link/deep/file"), Found::File { .. }), "the root is a link");
-        assert_eq!(look("", "link/deep/file"), Found::Other);
-        assert_eq!(look("", "self/file"), Found::Other);
-        assert!(matches!(look("", "self"), Found::Link { .. }));
-        assert_eq!(look("", "real/deep/file/below"), Found::Nothing);
-        assert_eq!(look("", "real/gone/file"), Found::Nothing);
+        let read =
+            |root: &str, name: &str| read_entry_below(&path(root), &path(name)).expect("it can be read");
+        assert!(
+            matches!(read("real", "real/deep/file"), FileEntry::File { content, .. } if content == b"text")
+        );
+        assert!(matches!(read("link", "link/deep/file"), FileEntry::File { .. }), "the root is a link");
+        assert_eq!(read("", "link/deep/file"), FileEntry::Other);
+        assert_eq!(read("", "self/file"), FileEntry::Other);
+        assert!(matches!(read("", "self"), FileEntry::Link { .. }));
+        assert_eq!(read("", "real/deep/file/below"), FileEntry::Missing);
+        assert_eq!(read("", "real/gone/file"), FileEntry::Missing);
     }
 }

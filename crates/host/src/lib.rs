@@ -1,10 +1,13 @@
-//! This machine: its files, processes, clock, environment and terminal.
+//! Access to this machine: files, processes, clock, environment and terminal.
 //!
-//! The only crate that watches files, starts processes, writes to stdout, or reads the clock and the environment. It knows
-//! nothing of resources, Docker or clusters, and says nothing of its own accord.
+//! The only crate that watches files, starts processes, writes to stdout, or reads the clock and the environment. It does
+//! not know resources, Docker or clusters, and prints nothing unless it is called to.
 
-// The rule that sends everyone else here (clippy.toml) cannot apply here.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "clippy.toml sends all other crates here"
+)]
 
 pub mod clock;
 pub mod editor;

@@ -1,16 +1,16 @@
-//! Memory that the system may have back.
-#![allow(unsafe_code, reason = "calls of the system that cannot be checked by the language")]
+//! Keeps the resident memory of this process small.
+#![allow(unsafe_code, reason = "mallopt and madvise have no safe wrapper")]
 
 use std::path::Path;
 
 use rustix::mm::{Advice, madvise};
 
-/// Lets all threads take memory from a few common pools. By itself the C library gives each thread its own and keeps what
-/// each once needed: a long log read by whichever thread is free would be held by all of them. To be called before there
-/// are threads.
-pub fn share_pools() {
+/// Limits glibc to a few malloc arenas for all threads. By default it creates one for each thread and keeps what each
+/// once needed: every worker thread that ever read a long log would hold that much. Must be called before threads
+/// start.
+pub fn limit_malloc_arenas() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: sets a number inside of the C library, which may be done at any time.
+    // SAFETY: `mallopt` sets a number inside glibc and may be called at any time.
     unsafe {
         nix::libc::mallopt(nix::libc::M_ARENA_MAX, 2);
     }
@@ -24,27 +24,27 @@ pub fn resident_size() -> Option<usize> {
     numbers.split(' ').nth(1)?.parse::<usize>().ok().map(|pages| pages * PAGE)
 }
 
-/// Gives back the pages of lilt's own code and constants. Most of them are needed once, at the start or when a Tiltfile is
-/// loaded; what is needed again is brought in by the system, from its cache of files.
-pub fn give_back_code() {
+/// Releases the resident pages of lilt's own code and constants. Most of them are needed once, at the start or when a Tiltfile
+/// is loaded; the kernel reloads others from the page cache on access.
+pub fn release_code_pages() {
     let (Ok(maps), Ok(program)) = (std::fs::read_to_string("/proc/self/maps"), std::env::current_exe())
     else {
         return;
     };
-    for (begin, length) in code(&maps, &program) {
+    for (begin, length) in code_mappings(&maps, &program) {
         let begin = std::ptr::without_provenance_mut(begin);
-        // SAFETY: the range is a mapping of this program's file that was never written to: it holds nothing but the
-        // file's content, which is read anew at the next access. Nothing is unmapped or moved.
-        let given = unsafe { madvise(begin, length, Advice::LinuxDontNeed) };
-        if let Err(error) = given {
-            tracing::debug!(%error, "pages of code stay");
+        // SAFETY: the range is a mapping of this program's file that was never written to. It holds only the file's
+        // content, which the kernel reads again at the next access. Nothing is unmapped or moved.
+        let released = unsafe { madvise(begin, length, Advice::LinuxDontNeed) };
+        if let Err(error) = released {
+            tracing::debug!(%error, "code pages stay resident");
         }
     }
 }
 
-/// The mappings with a program's code and constants: where they begin and how long they are. A mapping that can only be
-/// read may have been written to when the program was linked, at its start; the one of the file's beginning was not.
-fn code<'m>(maps: &'m str, program: &'m Path) -> impl Iterator<Item = (usize, usize)> + 'm {
+/// Returns start and length of the mappings with a program's code and constants. A read-only mapping may have been
+/// written to by the dynamic linker; the one of the file's beginning was not.
+fn code_mappings<'m>(maps: &'m str, program: &'m Path) -> impl Iterator<Item = (usize, usize)> + 'm {
     maps.lines().filter_map(move |line| {
         let mut words = line.split_whitespace();
         let (range, rights, offset) = (words.next()?, words.next()?, words.next()?);
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_never_written_to_is_meant() {
+    fn code_mappings_excludes_writable_and_foreign_mappings() {
         let maps = "\
 1000-3000 r--p 00000000 fe:00 1 /bin/lilt
 3000-9000 r-xp 00002000 fe:00 1                    /bin/lilt
@@ -72,15 +72,15 @@ b000-c000 r-xp 00000000 fe:00 2 /lib/libc.so.6
 d000-e000 rw-p 00000000 00:00 0
 ";
         assert_eq!(
-            code(maps, Path::new("/bin/lilt")).collect::<Vec<_>>(),
+            code_mappings(maps, Path::new("/bin/lilt")).collect::<Vec<_>>(),
             [(0x1000, 0x2000), (0x3000, 0x6000)]
         );
     }
 
     #[test]
-    fn a_program_goes_on_without_its_pages() {
-        give_back_code();
-        give_back_code();
+    fn program_continues_after_release_of_code_pages() {
+        release_code_pages();
+        release_code_pages();
         assert_eq!("still here".len(), 10);
     }
 }

@@ -1,23 +1,22 @@
-//! Who holds a TCP port of this machine.
+//! Finds the process that listens on a TCP port of this machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A process that listens.
+/// A process that listens on a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub pid: u32,
-    /// Its name, as the kernel shows it.
+    /// The process name as in `/proc/PID/comm`.
     pub program: String,
     pub folder: Option<PathBuf>,
 }
 
-/// The process that listens on a port; none if nobody does, or if it belongs to someone whose processes we may not
-/// look into.
+/// Returns the process that listens on a port; `None` if there is none, or if it belongs to another user.
 pub fn holder(port: u16) -> Option<Holder> {
     let mut sockets = Vec::new();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        sockets.extend(fs::read_to_string(table).iter().flat_map(|table| listening(table, port)));
+        sockets.extend(fs::read_to_string(table).iter().flat_map(|table| listening_sockets(table, port)));
     }
     let processes = fs::read_dir("/proc").ok()?;
     let processes = processes.flatten().map(|entry| entry.path());
@@ -28,9 +27,9 @@ pub fn holder(port: u16) -> Option<Holder> {
     })
 }
 
-/// What `/proc/PID/fd` calls the sockets that listen on a port.
-fn listening(table: &str, port: u16) -> Vec<String> {
-    /// As the kernel numbers the states of a connection.
+/// Returns the sockets that listen on a port, as `/proc/PID/fd` names them.
+fn listening_sockets(table: &str, port: u16) -> Vec<String> {
+    /// The kernel's number for this connection state.
     const LISTEN: &str = "0A";
     let wanted = format!(":{port:04X}");
     let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_the_process_that_listens() {
+    fn holder_finds_listening_process() {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let port = listener.local_addr().expect("an address").port();
         let found = holder(port).expect("it is this one");
@@ -62,11 +61,11 @@ mod tests {
     }
 
     #[test]
-    fn only_listening_sockets_count() {
+    fn connected_sockets_are_not_listening() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
              0: 0100007F:286E 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0        0 111 1\n\
              1: 0100007F:286E 0100007F:C000 01 00000000:00000000 00:00000000 00000000  0        0 222 1\n";
-        assert_eq!(listening(table, 10350), ["socket:[111]"]);
-        assert!(listening(table, 286).is_empty());
+        assert_eq!(listening_sockets(table, 10350), ["socket:[111]"]);
+        assert!(listening_sockets(table, 286).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Reading files that hold secrets of the user.
+//! Reads files that hold secrets of the user.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -9,23 +9,23 @@ use lilt_model::Failure;
 
 use crate::error::Error;
 
-/// Permissions of other users.
+/// The permission bits of other users.
 const OTHERS: u32 = 0o077;
 
-/// Reads a file that only the user may read and write; none if there is no such file. A file that others could have read
-/// or written is refused: what is in it is no secret any more, or not the user's.
+/// Reads a file that only the user may read and write; `None` if there is no such file. A file that others can read or
+/// write is refused: its content may be known to them, or written by them.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    let unread = |cause| Error::PrivateFile { path: path.to_owned(), cause };
+    let read_failure = |cause| Error::PrivateFile { path: path.to_owned(), cause };
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unread(error).into()),
+        Err(error) => return Err(read_failure(error).into()),
     };
-    // Of the open file: its name could lead elsewhere by now.
-    let about = file.metadata().map_err(unread)?;
-    check(path, about.uid(), about.mode(), rustix::process::geteuid().as_raw())?;
+    // Checks the open file: its path could lead to another file by now.
+    let metadata = file.metadata().map_err(read_failure)?;
+    check(path, metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw())?;
     let mut content = Vec::new();
-    file.read_to_end(&mut content).map_err(unread)?;
+    file.read_to_end(&mut content).map_err(read_failure)?;
     Ok(Some(content))
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_of_the_user_alone_is_read() {
+    fn file_with_user_only_mode_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         assert_eq!(read(&path), Ok(None));
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_others_can_open_is_refused() {
+    fn file_open_to_others_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         std::fs::write(&path, "secret").unwrap();

@@ -1,6 +1,6 @@
-//! One attempt to find out whether a server on this machine is ready, as Kubernetes' probes do it.
+//! A single readiness probe of a server on this machine, with the semantics of Kubernetes probes.
 //!
-//! When to try and what a row of attempts means is the caller's business.
+//! The caller decides when to probe and what a sequence of attempts means.
 
 mod http;
 
@@ -15,15 +15,15 @@ use tokio::time::timeout;
 use crate::process::{Daemons, Guardian, Launch, Process};
 
 const DEFAULT_HOST: &str = "localhost";
-/// What a probe's command printed, or a server answered, is kept up to this length.
-const LONGEST_OUTPUT: usize = 10 * 1024;
+/// Output of a probe's command or server is kept up to this length.
+const MAX_OUTPUT: usize = 10 * 1024;
 
-/// What one attempt found.
+/// The result of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// None: it succeeded. Otherwise why not, in words.
+    /// Why the attempt failed; `None` if it succeeded.
     pub cause: Option<String>,
-    /// What the command printed or the server answered.
+    /// What the command printed or the server responded.
     pub output: String,
 }
 
@@ -41,22 +41,22 @@ impl Attempt {
     }
 }
 
-/// Tries once. `launch` says how a command of the probe is started, by the guardian.
+/// Runs the probe once, for at most `limit`. `launch` makes the launch of an exec probe's command.
 pub async fn attempt(
     guardian: &Guardian,
     action: &ProbeAction,
-    patience: Duration,
+    limit: Duration,
     launch: impl FnOnce(&[String]) -> Launch,
 ) -> Attempt {
-    let too_late = |what: String| Attempt::failure(format!("{what} within {patience:?}"));
+    let timed_out = |what: String| Attempt::failure(format!("{what} within {limit:?}"));
     match action {
-        // Ends its command itself.
-        ProbeAction::Exec { command } => execute(guardian, &launch(command), patience).await,
+        // Stops its command itself.
+        ProbeAction::Exec { command } => execute(guardian, &launch(command), limit).await,
         ProbeAction::TcpSocket { port, host } => {
             let host = or_default(host);
             let Some(port) = valid_port(*port) else { return out_of_range(*port) };
-            let tried = timeout(patience, connect(host, port)).await;
-            tried.unwrap_or_else(|_| too_late(format!("{host}:{port} takes no connection")))
+            let result = timeout(limit, connect(host, port)).await;
+            result.unwrap_or_else(|_| timed_out(format!("{host}:{port} takes no connection")))
         }
         ProbeAction::HttpGet { port, host, scheme, path, headers } => {
             if !matches!(scheme.as_str(), "" | "HTTP" | "HTTPS") {
@@ -64,9 +64,9 @@ pub async fn attempt(
             }
             let Some(port) = valid_port(*port) else { return out_of_range(*port) };
             let target = http::Target::new(scheme, or_default(host), port, path);
-            let words = target.to_string();
-            let tried = timeout(patience, http::get(target, headers)).await;
-            tried.unwrap_or_else(|_| too_late(format!("no answer from {words}")))
+            let url = target.to_string();
+            let result = timeout(limit, http::get(target, headers)).await;
+            result.unwrap_or_else(|_| timed_out(format!("no answer from {url}")))
         }
     }
 }
@@ -86,12 +86,12 @@ fn or_default(host: &str) -> &str {
 async fn connect(host: &str, port: u16) -> Attempt {
     match TcpStream::connect((host, port)).await {
         Ok(_) => Attempt::success(""),
-        Err(error) => Attempt::failure(format!("{host}:{port}: {}", words(&error))),
+        Err(error) => Attempt::failure(format!("{host}:{port}: {}", describe(&error))),
     }
 }
 
-/// Without the operating system's number.
-fn words(error: &io::Error) -> String {
+/// Describes an error without the operating system's error number.
+fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".into(),
         io::ErrorKind::ConnectionReset => "connection reset".into(),
@@ -100,24 +100,24 @@ fn words(error: &io::Error) -> String {
     }
 }
 
-async fn execute(guardian: &Guardian, launch: &Launch, patience: Duration) -> Attempt {
-    // Unbounded: what is sent is bounded by LONGEST_OUTPUT.
+async fn execute(guardian: &Guardian, launch: &Launch, limit: Duration) -> Attempt {
+    // Unbounded: what is sent is bounded by MAX_OUTPUT.
     let (sender, mut pieces) = mpsc::unbounded_channel::<Vec<u8>>();
-    let mut room = LONGEST_OUTPUT;
+    let mut remaining = MAX_OUTPUT;
     let started = Process::spawn(guardian, launch, move |bytes| {
-        let taken = &bytes[..bytes.len().min(room)];
-        room -= taken.len();
-        if !taken.is_empty() {
+        let kept = &bytes[..bytes.len().min(remaining)];
+        remaining -= kept.len();
+        if !kept.is_empty() {
             // The receiver lives as long as the process.
-            let _ = sender.send(taken.to_vec());
+            let _ = sender.send(kept.to_vec());
         }
     });
     let mut process = match started.await {
         Ok(process) => process,
         Err(failure) => return Attempt::failure(failure.message),
     };
-    let ended = timeout(patience, process.wait()).await;
-    if ended.is_err() {
+    let exited = timeout(limit, process.wait()).await;
+    if exited.is_err() {
         process.stop(Duration::ZERO, Daemons::End).await;
     }
     let mut output = Vec::new();
@@ -127,11 +127,11 @@ async fn execute(guardian: &Guardian, launch: &Launch, patience: Duration) -> At
     let output = String::from_utf8_lossy(&output).into_owned();
     let last = || output.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
     let program = launch.argv.first().map_or("", String::as_str);
-    let cause = match ended {
+    let cause = match exited {
         Ok(exit) if exit.success() => None,
         Ok(exit) if last().is_empty() => Some(format!("`{program}` ended with {}", exit)),
         Ok(exit) => Some(format!("`{program}` ended with {}: {}", exit, last())),
-        Err(_) => Some(format!("`{program}` did not end within {patience:?}")),
+        Err(_) => Some(format!("`{program}` did not end within {limit:?}")),
     };
     Attempt { cause, output }
 }

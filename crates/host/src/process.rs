@@ -1,7 +1,7 @@
-//! Processes on this machine, each the leader of a group of its own, none of which outlives its [`Process`].
+//! Processes on this machine. Each leads its own process group, and none outlives its [`Process`].
 //!
-//! Commands are started without a terminal and without input, by a [`Guardian`], so that they end with lilt however
-//! that ends. What their output means is the caller's business.
+//! Commands are started without a terminal and without input, by a [`Guardian`], so that they end with lilt for
+//! whatever reason lilt ends. The caller interprets their output.
 
 mod blocking;
 mod detached;
@@ -28,23 +28,24 @@ use tokio::task::JoinHandle;
 use crate::error::Error;
 
 pub use blocking::{CapturedOutput, CommandStarter, DirectStarter, RunningCommand, run_blocking};
-pub use detached::detached;
-pub use foreground::{in_terminal, output_of};
-pub use guardian::duty::guard;
+pub use detached::run_detached;
+pub use foreground::{capture_output, run_in_terminal};
+pub use guardian::server::run_guardian;
 pub use guardian::{ARGUMENT as GUARDIAN_ARGUMENT, Guardian, Held};
 pub use launch::Launch;
 pub use stop::{Daemons, reap_adopted};
 pub use supervise::Stream;
 
-/// Tells what a command started from what others did, also when it has left the command's group and session.
-const MARK: &str = "LILT_COMMAND";
+/// The environment variable that identifies the processes a command started, also those that have left its group and
+/// session.
+const COMMAND_VARIABLE: &str = "LILT_COMMAND";
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// Its guardian was killed, and with it all commands.
+    /// The guardian was killed, and all commands with it.
     Lost,
 }
 
@@ -76,25 +77,25 @@ impl fmt::Display for Exit {
     }
 }
 
-/// A running process and all that it starts. Dropping it kills them at once.
+/// A running process and its descendants. Dropping it kills them at once.
 ///
-/// When it ends by itself, its group is killed, as Tilt does it. What has left the group stays, until [`Process::stop`]
-/// or the end of the session: a command may mean to start a daemon.
+/// When the process exits, its group is killed, as in Tilt. Processes that have left the group stay until
+/// [`Process::stop`] or the end of the session: a command may start a daemon on purpose.
 #[derive(Debug)]
 pub struct Process {
     pid: Pid,
     id: u64,
-    runs: Arc<AtomicBool>,
+    is_running: Arc<AtomicBool>,
     guardian: Guardian,
-    /// The value of [`MARK`].
-    mark: String,
-    /// Passes output on and waits for the end.
+    /// The value of [`COMMAND_VARIABLE`].
+    command_tag: String,
+    /// Forwards output and waits for the exit.
     supervisor: JoinHandle<Exit>,
     exit: Option<Exit>,
 }
 
 impl Process {
-    /// Starts a command. `on_output` gets what it writes to either stream, in order, in pieces of any length; it is
+    /// Starts a command. `on_output` gets what it writes to stdout and stderr, in order, in chunks of any length. It is
     /// called from a task of the current tokio runtime and must not block for long.
     pub async fn spawn(
         guardian: &Guardian,
@@ -102,64 +103,65 @@ impl Process {
         on_output: impl FnMut(&[u8]) + Send + 'static,
     ) -> Result<Process, Failure> {
         let mut on_output = on_output;
-        let piped = supervise::Output::together();
-        Self::start(guardian, launch, None, piped, move |_, bytes| on_output(bytes)).await
+        let pipes = supervise::Output::shared();
+        Self::start(guardian, launch, None, pipes, move |_, bytes| on_output(bytes)).await
     }
 
-    /// The same, told which stream it is. What comes on one is in order; between both there is none.
-    pub async fn spawn_apart(
+    /// Starts a command whose stdout and stderr are separate. The order between the two streams is not known.
+    pub async fn spawn_with_streams(
         guardian: &Guardian,
         launch: &Launch,
         on_output: impl FnMut(Stream, &[u8]) + Send + 'static,
     ) -> Result<Process, Failure> {
-        Self::start(guardian, launch, None, supervise::Output::apart(), on_output).await
+        Self::start(guardian, launch, None, supervise::Output::separate(), on_output).await
     }
 
-    /// The same with an input: it reads what is written there, until that is dropped.
-    pub async fn spawn_fed(
+    /// Starts a command with separate streams and an input, which ends when the returned `Sender` is dropped.
+    pub async fn spawn_with_input(
         guardian: &Guardian,
         launch: &Launch,
         on_output: impl FnMut(Stream, &[u8]) + Send + 'static,
     ) -> Result<(Process, Sender), Failure> {
-        let (input, theirs) =
-            pipe().and_then(|(input, theirs)| Ok((input, theirs.into_blocking_fd()?))).map_err(no_pipe)?;
-        let piped = supervise::Output::apart();
-        Ok((Self::start(guardian, launch, Some(theirs), piped, on_output).await?, input))
+        let (input, theirs) = pipe()
+            .and_then(|(input, theirs)| Ok((input, theirs.into_blocking_fd()?)))
+            .map_err(pipe_failure)?;
+        let pipes = supervise::Output::separate();
+        Ok((Self::start(guardian, launch, Some(theirs), pipes, on_output).await?, input))
     }
 
     async fn start(
         guardian: &Guardian,
         launch: &Launch,
         input: Option<OwnedFd>,
-        piped: io::Result<supervise::Piped>,
+        pipes: io::Result<supervise::OutputPipes>,
         on_output: impl FnMut(Stream, &[u8]) + Send + 'static,
     ) -> Result<Process, Failure> {
         launch.check()?;
-        let (output, writers) = piped.map_err(no_pipe)?;
+        let (output, writers) = pipes.map_err(pipe_failure)?;
         let id = guardian.next_id();
-        let mark = format!("{}.{id}", std::process::id());
+        let command_tag = format!("{}.{id}", std::process::id());
         let mut launch = launch.clone();
-        launch.env.push((MARK.to_owned(), mark.clone()));
+        launch.env.push((COMMAND_VARIABLE.to_owned(), command_tag.clone()));
         let started = guardian.start(id, &launch, input, writers).await?;
         let supervisor = tokio::spawn(supervise::supervise(output, started.ended, on_output));
-        let (pid, runs) = (started.pid, started.runs);
-        Ok(Process { pid, id, runs, guardian: guardian.clone(), mark, supervisor, exit: None })
+        let (pid, is_running) = (started.pid, started.is_running);
+        Ok(Process { pid, id, is_running, guardian: guardian.clone(), command_tag, supervisor, exit: None })
     }
 
     pub fn pid(&self) -> u32 {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Waits until the process has ended and its output was passed on. May be cancelled and called again.
+    /// Waits until the process has exited and its output was forwarded. Cancel-safe.
     pub async fn wait(&mut self) -> Exit {
         if let Some(exit) = self.exit {
             return exit;
         }
         let exit = match (&mut self.supervisor).await {
             Ok(exit) => exit,
-            // The receiver of the output panicked: let the panic be seen where the process is waited for.
+            // `on_output` panicked: propagate the panic to the waiting caller.
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            // Only the drop aborts it; or the runtime is ending, and everything with it.
+            // Only `drop` aborts the task; otherwise the runtime is shutting down.
             Err(_) => Exit::Lost,
         };
         self.exit = Some(exit);
@@ -167,21 +169,21 @@ impl Process {
     }
 }
 
-fn no_pipe(cause: io::Error) -> Error {
+fn pipe_failure(cause: io::Error) -> Error {
     Error::NotStarted { what: "a command".to_owned(), cause }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if self.runs.load(Ordering::Acquire) {
+        if self.is_running.load(Ordering::Acquire) {
             stop::kill(self.pid);
         }
         self.supervisor.abort();
     }
 }
 
-/// Makes lilt the parent of what its commands leave behind, so that it can be found and reaped; without it, that is
-/// the init process.
+/// Makes lilt adopt the orphaned descendants of its commands, so that it can find and reap them; otherwise the init
+/// process adopts them.
 #[cfg(target_os = "linux")]
 fn become_subreaper() -> Result<(), Failure> {
     nix::sys::prctl::set_child_subreaper(true).map_err(|error| {

@@ -2,7 +2,7 @@
 //!
 //! Shells start background jobs of scripts with SIGINT and SIGQUIT ignored, and `nohup` starts programs with SIGHUP
 //! ignored; both pass to a program, and from it to its children, through `exec`.
-#![allow(unsafe_code, reason = "calls of the system that cannot be checked by the language")]
+#![allow(unsafe_code, reason = "nix marks `signal` as unsafe")]
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 /// Restores the default actions of those of the signals that this process inherited as ignored.
 pub fn restore_defaults(signals: &[Signal]) {
     for ignored in signals.iter().copied().filter(|signal| is_ignored(*signal)) {
-        // SAFETY: no handler is replaced, for the signal is ignored, and none is installed.
+        // SAFETY: the signal is ignored, so no handler is replaced, and none is installed.
         if let Err(error) = unsafe { signal(ignored, SigHandler::SigDfl) } {
             tracing::warn!(%error, "cannot restore the default action of {ignored}");
         }

@@ -1,8 +1,8 @@
-//! Changes of files on this machine.
+//! Watches files on this machine for changes.
 //!
-//! One [`Watcher`] for the process: a thread with one inotify instance, which shares watches between all
-//! subscriptions and never watches a directory that every subscriber ignores. Subscribers get the paths that changed;
-//! what a change means is theirs to say. Nothing here reads the contents of files.
+//! One [`Watcher`] per process: a thread with one inotify instance, which shares watches between all subscriptions and
+//! never watches a directory that every subscriber ignores. Subscribers get the changed paths and interpret them.
+//! Nothing here reads the content of files.
 
 #[cfg(target_os = "linux")]
 mod delivery;
@@ -33,26 +33,26 @@ use tokio::sync::oneshot;
 
 use crate::error::Error;
 
-/// What changed since the last batch.
+/// The changes since the last batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Files that were changed, created or deleted; sorted, each once. Directories are named only when they are gone
-    /// (deleted or moved away with all that was in them; by now others may be in their places, whose files are named) or
-    /// when events were lost and entries of theirs may be gone. Those that end with a slash take nothing's place: they are new
-    /// and have nothing in them; or they are new or have another mode, where modes count.
+    /// Files that were changed, created or deleted; sorted, each once. Directories are included only if they were
+    /// deleted or moved away with their content (another directory may be there by now, whose files are included), or
+    /// if events were lost and some of their entries may be deleted. A directory that ends with a slash has not
+    /// replaced anything: it is new and empty; or, where modes are watched, it is new or its mode has changed.
     pub paths: Vec<PathBuf>,
-    /// So many others of the same group are told of the same burst at the same time.
+    /// How many other subscriptions of the same group get a batch of the same burst at the same time.
     pub companions: usize,
-    /// Events were lost: what was deleted meanwhile is not named.
+    /// Events were lost: files deleted meanwhile are not included.
     pub lost: bool,
-    /// From now on changes may be missed, for this reason. Told once.
+    /// Why changes may be missed from now on. Reported once.
     pub problem: Option<Failure>,
-    /// From now on some files are looked at again and again, because the system does not tell of their changes. Told
-    /// once for each reason, to the first whom it concerns.
+    /// Why some files are polled from now on: the system does not report their changes. Reported once for each reason,
+    /// to the first subscription concerned.
     pub notice: Option<Failure>,
 }
 
-/// A handle to the thread that watches; the thread ends with the last handle and subscription.
+/// A handle to the watcher thread, which ends with the last handle and subscription.
 #[derive(Clone, Debug)]
 pub struct Watcher {
     thread: Arc<Thread>,
@@ -60,11 +60,11 @@ pub struct Watcher {
 
 #[derive(Debug)]
 struct Thread {
-    /// Unbounded, because subscribers must not wait for a walk of the thread. In it are at most one `Take` per
-    /// subscription, and one `Subscribe` and one `Unsubscribe` for each.
+    /// Unbounded, because subscribers must not wait while the thread walks directories. It holds at most one
+    /// `Subscribe`, one `Take` and one `Unsubscribe` per subscription.
     commands: Option<mpsc::Sender<Command>>,
-    /// Wakes the thread from its wait for the kernel.
-    bell: UnixStream,
+    /// Wakes the thread while it waits for inotify events.
+    waker: UnixStream,
     handle: Option<JoinHandle<()>>,
 }
 
@@ -72,7 +72,7 @@ impl Drop for Thread {
     fn drop(&mut self) {
         // The thread ends when its last sender is gone.
         self.commands = None;
-        ring(&self.bell);
+        wake(&self.waker);
         if let Some(handle) = self.handle.take()
             && handle.join().is_err()
         {
@@ -89,11 +89,11 @@ enum Command {
     Subscribe {
         files: FileSet,
         matcher: Arc<Matcher>,
-        manner: Manner,
+        options: Manner,
         id: oneshot::Sender<SubscriptionId>,
         ready: oneshot::Sender<Result<(), Failure>>,
     },
-    /// Asks for the next batch, as soon as there is one.
+    /// Requests the next batch, as soon as there is one.
     Take {
         id: SubscriptionId,
         reply: oneshot::Sender<Batch>,
@@ -101,7 +101,7 @@ enum Command {
     Unsubscribe {
         id: SubscriptionId,
     },
-    /// What the one has seen and not told is the other's to tell; the one ends.
+    /// Moves the undelivered changes of `from` to `to`, and ends `from`.
     TakeOver {
         from: SubscriptionId,
         to: SubscriptionId,
@@ -113,14 +113,14 @@ enum Command {
 }
 
 impl Watcher {
-    /// Starts the thread.
+    /// Starts the watcher thread.
     #[cfg(target_os = "linux")]
     pub fn start() -> Result<Watcher, Failure> {
         let (commands, received) = mpsc::channel();
-        let (bell, heard) = bells().map_err(not_watched)?;
-        let for_poller = bell.try_clone().map_err(not_watched)?;
-        let handle = service::start(received, heard, for_poller)?;
-        Ok(Watcher { thread: Arc::new(Thread { commands: Some(commands), bell, handle: Some(handle) }) })
+        let (waker, wake_receiver) = wake_pair().map_err(not_watched)?;
+        let poller_waker = waker.try_clone().map_err(not_watched)?;
+        let handle = service::start(received, wake_receiver, poller_waker)?;
+        Ok(Watcher { thread: Arc::new(Thread { commands: Some(commands), waker, handle: Some(handle) }) })
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -129,26 +129,27 @@ impl Watcher {
             .hint("run it on Linux, or in a Linux container that shares the project's folder"))
     }
 
-    /// Changes of these files from now on. Returns at once; [`Subscription::ready`] says when no change is missed.
+    /// Subscribes to changes of these files. Returns at once; once [`Subscription::ready`] has returned, no change is
+    /// missed.
     pub fn subscribe(&self, files: FileSet) -> Result<Subscription, Failure> {
         self.subscribe_with(files, Manner::default())
     }
 
-    /// The same, told in a manner of its own.
-    pub fn subscribe_with(&self, files: FileSet, manner: Manner) -> Result<Subscription, Failure> {
+    /// Subscribes with options for batching and modes.
+    pub fn subscribe_with(&self, files: FileSet, options: Manner) -> Result<Subscription, Failure> {
         let matcher = Matcher::new(&files.ignores).map_err(|error| Failure::user(error.to_string()))?;
         let (id, known) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
-        self.send(Command::Subscribe { files, matcher: Arc::new(matcher), manner, id, ready })?;
+        self.send(Command::Subscribe { files, matcher: Arc::new(matcher), options, id, ready })?;
         Ok(Subscription {
             watcher: self.clone(),
-            id: Id::Coming(known),
-            ready: Ready::Waiting(is_ready),
+            id: LazyId::Pending(known),
+            ready: Readiness::Pending(is_ready),
             batch: None,
         })
     }
 
-    /// How many directories are watched.
+    /// Returns how many directories are watched.
     pub async fn watch_count(&self) -> Result<usize, Failure> {
         let (reply, count) = oneshot::channel();
         self.send(Command::CountWatches { reply })?;
@@ -158,21 +159,21 @@ impl Watcher {
     fn send(&self, command: Command) -> Result<(), Failure> {
         let commands = self.thread.commands.as_ref().expect("invariant: the sender is there until the drop");
         commands.send(command).map_err(|_| stopped())?;
-        ring(&self.thread.bell);
+        wake(&self.thread.waker);
         Ok(())
     }
 }
 
-fn bells() -> io::Result<(UnixStream, UnixStream)> {
-    let (ours, theirs) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    theirs.set_nonblocking(true)?;
-    Ok((ours, theirs))
+fn wake_pair() -> io::Result<(UnixStream, UnixStream)> {
+    let (waker, receiver) = UnixStream::pair()?;
+    waker.set_nonblocking(true)?;
+    receiver.set_nonblocking(true)?;
+    Ok((waker, receiver))
 }
 
-fn ring(mut bell: &UnixStream) {
-    // Full: it has rung often enough. Closed: the thread has ended, as the next command finds out.
-    let _ = bell.write(&[1]);
+fn wake(mut waker: &UnixStream) {
+    // Full: enough wake-ups are pending. Closed: the thread has ended, which the next command reports.
+    let _ = waker.write(&[1]);
 }
 
 fn stopped() -> Failure {
@@ -184,44 +185,43 @@ fn not_watched(cause: io::Error) -> Error {
     Error::NotWatched { what: "files".to_owned(), cause }
 }
 
-/// Dropping it ends it, and the watches that no one else needs.
+/// Changes of a set of files. Dropping it removes the watches that no other subscription needs.
 #[derive(Debug)]
 pub struct Subscription {
     watcher: Watcher,
-    id: Id,
-    ready: Ready,
-    /// The answer to the `Take` that is under way. Kept here so that a dropped `next` loses nothing.
+    id: LazyId,
+    ready: Readiness,
+    /// The reply to the pending `Take`. Kept here so that a cancelled `next` loses no changes.
     batch: Option<oneshot::Receiver<Batch>>,
 }
 
 #[derive(Debug)]
-enum Id {
-    Coming(oneshot::Receiver<SubscriptionId>),
+enum LazyId {
+    Pending(oneshot::Receiver<SubscriptionId>),
     Known(SubscriptionId),
 }
 
 #[derive(Debug)]
-enum Ready {
-    Waiting(oneshot::Receiver<Result<(), Failure>>),
-    Is(Result<(), Failure>),
+enum Readiness {
+    Pending(oneshot::Receiver<Result<(), Failure>>),
+    Known(Result<(), Failure>),
 }
 
 impl Subscription {
-    /// Waits until every present directory is watched: no later change is missed. An error says why some are not;
-    /// the subscription goes on with those that are. May be cancelled and called again.
+    /// Waits until every existing directory is watched, so that no later change is missed. An error says why some are
+    /// not; the subscription continues with the others. Cancel-safe.
     pub async fn ready(&mut self) -> Result<(), Failure> {
-        if let Ready::Waiting(receiver) = &mut self.ready {
+        if let Readiness::Pending(receiver) = &mut self.ready {
             let result = receiver.await.unwrap_or_else(|_| Err(stopped()));
-            self.ready = Ready::Is(result);
+            self.ready = Readiness::Known(result);
         }
         match &self.ready {
-            Ready::Is(result) => result.clone(),
-            Ready::Waiting(_) => Err(stopped()),
+            Readiness::Known(result) => result.clone(),
+            Readiness::Pending(_) => Err(stopped()),
         }
     }
 
-    /// The next changes, all that came since the last call in one batch; none when the watcher has ended.
-    /// May be cancelled and called again without losing any.
+    /// Returns all changes since the last call in one batch, or `None` when the watcher has ended. Cancel-safe.
     pub async fn next(&mut self) -> Option<Batch> {
         let id = self.id().await?;
         if self.batch.is_none() {
@@ -234,24 +234,25 @@ impl Subscription {
         batch
     }
 
-    /// Takes the place of another one, which ends: what that one has seen of these files and not told is told by this one. Only
-    /// when this one is ready, because until then the other sees what this one may miss. Gives what the other was just telling.
+    /// Replaces another subscription: undelivered changes of these files are delivered here, and the other one ends.
+    /// Call it only when this one is ready, because until then it may miss changes that the other one sees. Returns the
+    /// batch that the other one was about to deliver.
     pub async fn take_over(&mut self, mut other: Subscription) -> Option<Batch> {
         let (from, to) = (other.id().await?, self.id().await?);
         let (done, is_done) = oneshot::channel();
         self.watcher.send(Command::TakeOver { from, to, done }).ok()?;
         is_done.await.ok()?;
-        // Not before: until then it may have been told more.
+        // Not earlier: until then it may have received more.
         other.batch.as_mut()?.try_recv().ok()
     }
 
     async fn id(&mut self) -> Option<SubscriptionId> {
-        if let Id::Coming(receiver) = &mut self.id {
-            self.id = Id::Known(receiver.await.ok()?);
+        if let LazyId::Pending(receiver) = &mut self.id {
+            self.id = LazyId::Known(receiver.await.ok()?);
         }
         match self.id {
-            Id::Known(id) => Some(id),
-            Id::Coming(_) => None,
+            LazyId::Known(id) => Some(id),
+            LazyId::Pending(_) => None,
         }
     }
 }
@@ -259,15 +260,15 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         let id = match &mut self.id {
-            Id::Known(id) => Some(*id),
-            // Not asked for yet: if the thread has not sent it either, it finds no receiver and forgets us.
-            Id::Coming(receiver) => {
+            LazyId::Known(id) => Some(*id),
+            // If the thread has not sent the id yet, it finds the channel closed and drops the subscription.
+            LazyId::Pending(receiver) => {
                 receiver.close();
                 receiver.try_recv().ok()
             }
         };
         if let Some(id) = id {
-            // A watcher that has stopped holds nothing to give back.
+            // A watcher that has stopped has no watches to remove.
             let _ = self.watcher.send(Command::Unsubscribe { id });
         }
     }

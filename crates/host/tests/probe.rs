@@ -1,6 +1,6 @@
-//! Attempts of readiness probes against real servers and commands.
+//! Readiness probes against real servers and commands.
 
-// The rule names host as the place for all of this; these are its tests.
+// clippy.toml restricts these methods to host; these are its tests.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod guarded;
@@ -18,10 +18,10 @@ use tokio::time::timeout;
 /// Long enough that only a hang runs into it.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-async fn probe(action: ProbeAction, patience: Duration) -> Attempt {
+async fn probe(action: ProbeAction, limit: Duration) -> Attempt {
     let launch =
         |argv: &[String]| Launch { argv: argv.to_vec(), dir: "/".into(), env: vec![], unset: vec![] };
-    timeout(DEADLINE, attempt(&guarded::guardian(), &action, patience, launch)).await.expect("in time")
+    timeout(DEADLINE, attempt(&guarded::guardian(), &action, limit, launch)).await.expect("in time")
 }
 
 async fn http(port: u16, path: &str) -> Attempt {
@@ -39,7 +39,7 @@ fn failed(cause: &str) -> Attempt {
     Attempt { cause: Some(cause.into()), output: String::new() }
 }
 
-/// Answers every request by its path, until the runtime ends.
+/// Serves every request with `answer`, until the runtime ends.
 async fn serve(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -70,7 +70,7 @@ fn answer(status: &str, more: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_answer_from_200_to_399_is_good() {
+async fn http_probe_accepts_status_200_to_399() {
     let port = serve(|request| {
         let path = request.split(' ').nth(1).expect("a path");
         let location = |to: &str| format!("Location: {to}\r\n");
@@ -92,17 +92,17 @@ async fn an_answer_from_200_to_399_is_good() {
         "GET / HTTP/1.1\nhost: 127.0.0.1:{port}\nuser-agent: tilt-probe/0.1\naccept: */*\nconnection: close\n\n"
     );
     assert_eq!(plain.output, expected);
-    let said =
+    let headers =
         [("X-Who", "me"), ("User-Agent", "own")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let action = ProbeAction::HttpGet {
         port: port.into(),
         host: "127.0.0.1".into(),
         scheme: String::new(),
         path: String::new(),
-        headers: said.to_vec(),
+        headers: headers.to_vec(),
     };
-    let told = probe(action, DEADLINE).await.output;
-    assert!(told.contains("x-who: me\nuser-agent: own\n") && !told.contains("tilt-probe"), "{told}");
+    let output = probe(action, DEADLINE).await.output;
+    assert!(output.contains("x-who: me\nuser-agent: own\n") && !output.contains("tilt-probe"), "{output}");
     assert_eq!(http(port, "/here").await.output, expected, "within the host redirects are followed");
     assert_eq!(http(port, "/away").await, Attempt { cause: None, output: "gone".into() });
     let base = format!("http://127.0.0.1:{port}");
@@ -117,7 +117,7 @@ async fn an_answer_from_200_to_399_is_good() {
 }
 
 #[tokio::test]
-async fn a_certificate_need_not_be_good() {
+async fn https_probe_accepts_self_signed_certificate() {
     use tokio_rustls::rustls::ServerConfig;
     use tokio_rustls::rustls::pki_types::pem::PemObject as _;
     use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -168,7 +168,7 @@ async fn invalid_port_or_scheme_fails_the_attempt() {
 }
 
 #[tokio::test]
-async fn a_port_takes_connections_or_not() {
+async fn tcp_probe_succeeds_only_while_port_listens() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let action = || ProbeAction::TcpSocket { port: port.into(), host: "127.0.0.1".into() };
@@ -178,8 +178,8 @@ async fn a_port_takes_connections_or_not() {
 }
 
 #[tokio::test]
-async fn who_does_not_answer_in_time_fails() {
-    // Takes the connection (the kernel does) and says nothing.
+async fn http_probe_times_out() {
+    // The kernel accepts the connection, and nobody responds.
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let action = ProbeAction::HttpGet {
@@ -194,7 +194,7 @@ async fn who_does_not_answer_in_time_fails() {
 }
 
 #[tokio::test]
-async fn a_command_is_judged_by_its_exit_code() {
+async fn exec_probe_result_follows_exit_code() {
     let sh = |line: &str| ProbeAction::Exec { command: vec!["sh".into(), "-c".into(), line.into()] };
     let good = probe(sh("echo fine; echo really >&2"), DEADLINE).await;
     assert_eq!(good, Attempt { cause: None, output: "fine\nreally\n".into() });
@@ -211,7 +211,7 @@ async fn a_command_is_judged_by_its_exit_code() {
     assert_eq!((chatty.cause, chatty.output.len()), (None, 10 * 1024));
 }
 
-/// Nobody's, made for this test alone: a probe does not look whose it is.
+/// Self-signed, made for this test: a probe does not verify certificates.
 const CERTIFICATE: &str = "\
 -----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgkxfVn35ybOuLka8b

@@ -1,6 +1,6 @@
-//! Real processes.
+//! Tests with real processes.
 
-// The rule names host as the place for all of this; these are its tests.
+// clippy.toml restricts these methods to host; these are its tests.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod guarded;
@@ -15,14 +15,14 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// Long enough that only a hang runs into it.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// Longer than any test may take: whoever sleeps this long must be killed to end in time.
-const FOR_EVER: &str = "sleep 300";
+/// Longer than any test may take: a process that runs this must be killed.
+const SLEEP: &str = "sleep 300";
 
 fn shell(line: &str) -> Launch {
     Launch::from(&Command::shell(line, "/"))
 }
 
-/// A process whose output arrives in a channel (unbounded: the tests read all of it).
+/// Starts a process whose output arrives in a channel (unbounded: the tests read all of it).
 async fn start(launch: &Launch) -> (Process, Output) {
     start_with(&guarded::guardian(), launch).await
 }
@@ -68,15 +68,15 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
     timeout(DEADLINE, future).await.expect("in time")
 }
 
-/// Whether a process of this id runs (and is not just waiting to be reaped).
-fn runs(pid: &str) -> bool {
+/// Returns whether a process is running (and not a zombie).
+fn is_running(pid: &str) -> bool {
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat")).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ") && !stat.contains(") X ")
 }
 
 async fn until_gone(pid: &str) {
     within(async {
-        while runs(pid) {
+        while is_running(pid) {
             sleep(Duration::from_millis(2)).await;
         }
     })
@@ -84,7 +84,7 @@ async fn until_gone(pid: &str) {
 }
 
 #[tokio::test]
-async fn tells_how_it_ended() {
+async fn wait_returns_exit_code_or_signal() {
     for (line, exit) in [
         ("true", Exit::Code(0)),
         ("exit 3", Exit::Code(3)),
@@ -100,11 +100,11 @@ async fn tells_how_it_ended() {
 }
 
 #[tokio::test]
-async fn streams_may_be_told_apart() {
+async fn spawn_with_streams_separates_stdout_and_stderr() {
     let (sender, receiver) = mpsc::channel();
     let launch = shell("echo out; echo err >&2; echo more");
     let guardian = guarded::guardian();
-    let process = Process::spawn_apart(&guardian, &launch, move |stream, bytes| {
+    let process = Process::spawn_with_streams(&guardian, &launch, move |stream, bytes| {
         sender.send((stream, String::from_utf8(bytes.to_vec()).expect("text"))).expect("the test listens");
     });
     let mut process = within(process).await.expect("it starts");
@@ -120,7 +120,7 @@ async fn streams_may_be_told_apart() {
 }
 
 #[tokio::test]
-async fn passes_on_both_streams_in_order() {
+async fn spawn_forwards_both_streams_in_order() {
     let line = "for i in 1 2 3 4 5 6 7 8 9; do echo out $i; echo err $i >&2; done; printf unfinished";
     let (mut process, output) = start(&shell(line)).await;
     within(process.wait()).await;
@@ -129,7 +129,7 @@ async fn passes_on_both_streams_in_order() {
 }
 
 #[tokio::test]
-async fn passes_on_ten_megabytes() {
+async fn spawn_forwards_ten_megabytes() {
     let (mut process, output) = start(&shell("head -c 10000000 /dev/zero | tr '\\0' x; printf end")).await;
     assert!(within(process.wait()).await.success());
     let bytes = output.rest();
@@ -138,7 +138,7 @@ async fn passes_on_ten_megabytes() {
 }
 
 #[tokio::test]
-async fn runs_in_its_directory_with_its_environment_and_no_input() {
+async fn spawn_sets_directory_and_environment_without_input() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let dir: PathBuf = folder.path().canonicalize().expect("it exists");
     let mut launch = shell("pwd; echo $LILT_TEST_VALUE; echo ${PATH:+path}; cat");
@@ -151,7 +151,7 @@ async fn runs_in_its_directory_with_its_environment_and_no_input() {
 }
 
 #[tokio::test]
-async fn says_why_it_did_not_start() {
+async fn failed_start_names_reason() {
     let guardian = guarded::guardian();
     let spawn =
         async |launch: &Launch| Process::spawn(&guardian, launch, |_| {}).await.expect_err("it cannot start");
@@ -176,7 +176,7 @@ async fn says_why_it_did_not_start() {
 }
 
 #[tokio::test]
-async fn stop_lets_it_end_by_itself() {
+async fn stop_waits_for_process_that_handles_sigterm() {
     let (mut process, mut output) =
         start(&shell("trap 'echo bye; exit 7' TERM; echo ready; while :; do :; done")).await;
     assert_eq!(output.line().await, "ready");
@@ -185,42 +185,41 @@ async fn stop_lets_it_end_by_itself() {
 }
 
 #[tokio::test]
-async fn stop_kills_what_ignores_the_polite_signal() {
+async fn stop_kills_process_that_ignores_sigterm() {
     let (mut process, mut output) =
-        start(&shell(&format!("trap '' TERM; echo ready; while true; do {FOR_EVER}; done"))).await;
+        start(&shell(&format!("trap '' TERM; echo ready; while true; do {SLEEP}; done"))).await;
     assert_eq!(output.line().await, "ready");
     assert_eq!(within(process.stop(Duration::from_millis(100), Daemons::End)).await, Exit::Signal(9));
     until_gone(&process.pid().to_string()).await;
 }
 
 #[tokio::test]
-async fn stop_ends_a_stubborn_child_of_a_polite_leader() {
-    let child = format!("(trap '' TERM; echo $(exec sh -c 'echo $PPID'); {FOR_EVER}; {FOR_EVER}) & wait");
+async fn stop_kills_child_that_ignores_sigterm() {
+    let child = format!("(trap '' TERM; echo $(exec sh -c 'echo $PPID'); {SLEEP}; {SLEEP}) & wait");
     let (mut process, mut output) = start(&shell(&child)).await;
     let pid = output.line().await;
-    assert!(runs(&pid));
+    assert!(is_running(&pid));
     assert_eq!(within(process.stop(Duration::from_millis(100), Daemons::End)).await, Exit::Signal(15));
     until_gone(&pid).await;
 }
 
 #[tokio::test]
-async fn stop_ends_what_has_left_the_group() {
+async fn stop_kills_child_outside_the_group() {
     let (mut process, mut output) =
-        start(&shell(&format!("setsid sh -c 'trap \"\" TERM; echo $$; {FOR_EVER}; {FOR_EVER}' & wait")))
-            .await;
+        start(&shell(&format!("setsid sh -c 'trap \"\" TERM; echo $$; {SLEEP}; {SLEEP}' & wait"))).await;
     let pid = output.line().await;
-    assert!(runs(&pid));
+    assert!(is_running(&pid));
     within(process.stop(Duration::from_millis(100), Daemons::End)).await;
     until_gone(&pid).await;
 }
 
 #[tokio::test]
-async fn dropping_it_kills_the_group_and_those_who_left_it() {
-    let line = format!("{FOR_EVER} & echo $!; setsid sh -c 'echo $$; {FOR_EVER}' & wait");
+async fn drop_kills_group_and_children_outside_it() {
+    let line = format!("{SLEEP} & echo $!; setsid sh -c 'echo $$; {SLEEP}' & wait");
     let (process, mut output) = start(&shell(&line)).await;
     let leader = process.pid().to_string();
     let (first, second) = (output.line().await, output.line().await);
-    assert!(runs(&leader) && runs(&first) && runs(&second));
+    assert!(is_running(&leader) && is_running(&first) && is_running(&second));
     drop(process);
     for pid in [&leader, &first, &second] {
         until_gone(pid).await;
@@ -228,58 +227,58 @@ async fn dropping_it_kills_the_group_and_those_who_left_it() {
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_in_its_group_ends_with_it() {
-    let (mut process, mut output) = start(&shell(&format!("{FOR_EVER} & echo $!; echo last; exit 4"))).await;
+async fn group_is_killed_when_command_exits() {
+    let (mut process, mut output) = start(&shell(&format!("{SLEEP} & echo $!; echo last; exit 4"))).await;
     assert_eq!(within(process.wait()).await, Exit::Code(4));
     let pid = output.line().await;
     assert_eq!(output.line().await, "last");
     until_gone(&pid).await;
 }
 
-/// Leaves its group and session, and its parent ends.
+/// A process that leaves its group and session, and whose parent exits.
 fn daemon() -> String {
-    let daemon = format!("(setsid sh -c 'echo $$; trap \"\" TERM; {FOR_EVER}; {FOR_EVER}' &)");
-    // Whoever is still in the group when the command ends is killed with it.
+    let daemon = format!("(setsid sh -c 'echo $$; trap \"\" TERM; {SLEEP}; {SLEEP}' &)");
+    // Processes that are still in the group when the command exits are killed with it.
     format!("{daemon} | {{ read -r pid; echo $pid; }}")
 }
 
 #[tokio::test]
-async fn a_daemon_of_a_command_that_ended_stays_until_the_session_ends() {
+async fn daemon_of_exited_command_runs_until_guardian_closes() {
     let guardian = guarded::guardian();
     let (mut process, mut output) = start_with(&guardian, &shell(&format!("{}; exit 4", daemon()))).await;
-    // It holds the pipe, which does not hold up the end.
+    // It keeps the pipe open, which does not delay the exit.
     assert_eq!(within(process.wait()).await, Exit::Code(4));
     let pid = output.line().await;
-    assert!(runs(&pid), "a command may start a daemon");
+    assert!(is_running(&pid), "a command may start a daemon");
     drop(process);
-    assert!(runs(&pid));
+    assert!(is_running(&pid));
     within(guardian.close()).await;
     until_gone(&pid).await;
 }
 
 #[tokio::test]
-async fn stop_ends_daemons_and_those_of_others_stay() {
+async fn stop_kills_only_daemons_of_the_command() {
     let guardian = guarded::guardian();
-    let line = format!("{}; {FOR_EVER}", daemon());
+    let line = format!("{}; {SLEEP}", daemon());
     let (mut first, mut output) = start_with(&guardian, &shell(&line)).await;
     let daemon = output.line().await;
     let (mut second, mut output) = start_with(&guardian, &shell(&line)).await;
     let other = output.line().await;
-    assert!(runs(&daemon) && runs(&other));
+    assert!(is_running(&daemon) && is_running(&other));
     within(first.stop(Duration::from_millis(50), Daemons::End)).await;
     until_gone(&daemon).await;
-    assert!(runs(&other));
+    assert!(is_running(&other));
     within(second.stop(Duration::from_millis(50), Daemons::Leave)).await;
-    assert!(runs(&other));
+    assert!(is_running(&other));
     drop(guardian);
     drop((first, second));
     until_gone(&other).await;
 }
 
 #[tokio::test]
-async fn nothing_outlives_the_guardian_either() {
+async fn killed_guardian_takes_commands_along_and_is_replaced() {
     let guardian = guarded::guardian();
-    let line = format!("{}; sed -n 's/^PPid:.//p' /proc/$$/status; {FOR_EVER}", daemon());
+    let line = format!("{}; sed -n 's/^PPid:.//p' /proc/$$/status; {SLEEP}", daemon());
     let (mut process, mut output) = start_with(&guardian, &shell(&line)).await;
     let lines = [output.line().await, output.line().await];
     let leader = process.pid().to_string();
@@ -287,15 +286,15 @@ async fn nothing_outlives_the_guardian_either() {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
         status.lines().find_map(|line| line.strip_prefix("PPid:\t")).expect("a parent").to_owned()
     };
-    let guard = parent(&leader);
-    let daemon = lines.iter().find(|line| **line != guard).expect("one is the daemon").clone();
-    let guard: i32 = guard.parse().expect("a number");
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(guard), nix::sys::signal::Signal::SIGKILL)
+    let guardian_pid = parent(&leader);
+    let daemon = lines.iter().find(|line| **line != guardian_pid).expect("one is the daemon").clone();
+    let guardian_pid: i32 = guardian_pid.parse().expect("a number");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(guardian_pid), nix::sys::signal::Signal::SIGKILL)
         .expect("it runs");
     assert_eq!(within(process.wait()).await, Exit::Lost);
     until_gone(&leader).await;
     until_gone(&daemon).await;
-    // Another one takes its place.
+    // A new guardian is started.
     let mut next = Process::spawn(&guardian, &shell("exit 3"), |_| {}).await.expect("it starts");
     assert_eq!(within(next.wait()).await, Exit::Code(3));
     within(guardian.close()).await;
@@ -304,7 +303,7 @@ async fn nothing_outlives_the_guardian_either() {
 }
 
 #[tokio::test]
-async fn a_cancelled_wait_can_be_repeated() {
+async fn cancelled_wait_can_be_repeated() {
     let (mut process, mut output) =
         start(&shell("echo ready; read -r never < /dev/null; exec cat /dev/zero > /dev/null")).await;
     assert_eq!(output.line().await, "ready");
@@ -313,7 +312,7 @@ async fn a_cancelled_wait_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn a_thousand_in_a_row_leave_nothing() {
+async fn thousand_processes_leak_no_descriptors() {
     let descriptors = || std::fs::read_dir("/proc/self/fd").expect("Linux").count();
     let guardian = guarded::guardian();
     let (mut first, _output) = start_with(&guardian, &shell("true")).await;
@@ -329,12 +328,12 @@ async fn a_thousand_in_a_row_leave_nothing() {
 }
 
 #[tokio::test]
-async fn a_command_reads_what_it_is_fed_until_that_ends() {
+async fn spawn_with_input_feeds_stdin_until_drop() {
     use tokio::io::AsyncWriteExt as _;
     let (sender, receiver) = mpsc::channel();
     let launch = shell("cat; echo complaint >&2");
     let guardian = guarded::guardian();
-    let fed = Process::spawn_fed(&guardian, &launch, move |stream, bytes: &[u8]| {
+    let fed = Process::spawn_with_input(&guardian, &launch, move |stream, bytes: &[u8]| {
         // The test may have stopped listening.
         let _ = sender.send((stream, bytes.to_vec()));
     });
@@ -343,8 +342,8 @@ async fn a_command_reads_what_it_is_fed_until_that_ends() {
     within(input.write_all(text.as_bytes())).await.expect("it reads");
     drop(input);
     assert_eq!(within(process.wait()).await, Exit::Code(0));
-    let all = |wanted: Stream, found: &[(Stream, Vec<u8>)]| {
-        let of_it = found.iter().filter(|(stream, _)| *stream == wanted);
+    let all = |expected: Stream, found: &[(Stream, Vec<u8>)]| {
+        let of_it = found.iter().filter(|(stream, _)| *stream == expected);
         String::from_utf8(of_it.flat_map(|(_, bytes)| bytes.clone()).collect()).expect("text")
     };
     let found: Vec<(Stream, Vec<u8>)> = receiver.try_iter().collect();

@@ -1,5 +1,8 @@
-//! A process without free descriptors. One test: the limit is that of the whole process.
-#![allow(clippy::disallowed_methods, reason = "tests of the crate that has all of this")]
+//! A process without free descriptors. There is only one test, because the limit applies to the whole process.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "clippy.toml restricts these methods to host; these are its tests"
+)]
 
 mod guarded;
 
@@ -19,7 +22,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const DEADLINE: Duration = Duration::from_secs(60);
 const LIMIT: u64 = 128;
 
-/// Takes all descriptors that are left.
+/// Opens files until no descriptor is left.
 fn exhaust() -> Vec<File> {
     let taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
     assert!(!limits::has_spare_files());
@@ -27,7 +30,7 @@ fn exhaust() -> Vec<File> {
 }
 
 #[tokio::test]
-async fn watch_and_commands_recover_from_a_lack_of_descriptors() {
+async fn watch_and_commands_recover_from_shortage_of_descriptors() {
     setrlimit(Resource::Nofile, Rlimit { current: Some(LIMIT), ..getrlimit(Resource::Nofile) })
         .expect("a limit");
     assert_eq!(limits::open_files(), Some(LIMIT));
@@ -49,7 +52,7 @@ async fn watch_and_commands_recover_from_a_lack_of_descriptors() {
     fs::hard_link(source.path(), root.join("new/file")).expect("a file");
     let failure = Process::spawn(&guardian, &launch, |_| {}).await.expect_err("there is no descriptor");
     assert_eq!(failure.unreachable(), Some(&Unreachable::Machine), "{failure}");
-    assert!(is_shortage(&files::look_at(source.path()).expect_err("there is no descriptor")));
+    assert!(is_shortage(&files::read_entry(source.path()).expect_err("there is no descriptor")));
 
     drop(taken);
     assert!(limits::has_spare_files());

@@ -103,8 +103,8 @@ pub fn read(names: &[String], recursive: bool) -> Result<Vec<Document>, Problem>
         }
         for path in found(name, recursive)? {
             let unreadable = |error: std::io::Error| Problem::words(format!("{}: {error}", path.display()));
-            let text = match files::look_at(&path).map_err(unreadable)? {
-                files::Found::File { content, .. } => content,
+            let text = match files::read_entry(&path).map_err(unreadable)? {
+                files::FileEntry::File { content, .. } => content,
                 // A link, a pipe such as /dev/fd/63.
                 _ => files::read(&path)
                     .ok_or_else(|| Problem::words(format!("{} cannot be read", path.display())))?,
@@ -177,7 +177,7 @@ pub(crate) fn kustomized(folder: &str) -> Result<Vec<Document>, Problem> {
         return Err(Problem::words("-k needs `kustomize` or `kubectl`, and neither is installed"));
     };
     let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
-    let (exit, output) = process::output_of(&argv)?;
+    let (exit, output) = process::capture_output(&argv)?;
     if !exit.success() {
         return Err(Problem::words(format!("`{}` ended with {exit}", argv.join(" "))));
     }

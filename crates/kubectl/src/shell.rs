@@ -44,7 +44,7 @@ pub async fn run(shell: Shell) -> Outcome {
     let argv =
         command(&pod, environment::find_program("kubectl-shell").is_some(), terminal::is_interactive());
     terminal::aside(&format!("Running: {}", argv.join(" ")));
-    let exit = process::in_terminal(&argv, &[])?;
+    let exit = process::run_in_terminal(&argv, &[])?;
     if exit.success() { Ok(()) } else { Err(Problem::words(format!("the shell ended with {exit}"))) }
 }
 

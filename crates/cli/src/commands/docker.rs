@@ -25,7 +25,7 @@ pub(crate) async fn run(docker: Docker) -> anyhow::Result<ExitCode> {
     let shown: Vec<String> = env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let argv: Vec<String> = std::iter::once("docker".to_owned()).chain(docker.arguments).collect();
     terminal::aside(&format!("Running Docker command as:\n{} {}\n---", shown.join(" "), argv.join(" ")));
-    let exit = tokio::task::spawn_blocking(move || process::in_terminal(&argv, &env)).await??;
+    let exit = tokio::task::spawn_blocking(move || process::run_in_terminal(&argv, &env)).await??;
     if !exit.success() {
         return Err(Failure::user(format!("docker ended with {exit}")).into());
     }

@@ -81,7 +81,7 @@ async fn clone(repository: &str, folder: PathBuf) -> Result<PathBuf, Failure> {
     terminal::line(&format!("Cloning {address}"));
     let target = folder.display().to_string();
     let argv = ["git", "clone", "--quiet", "--depth=1", "--", &address, &target].map(str::to_owned);
-    let cloned = tokio::task::spawn_blocking(move || process::in_terminal(&argv, &[])).await;
+    let cloned = tokio::task::spawn_blocking(move || process::run_in_terminal(&argv, &[])).await;
     let exit = cloned.map_err(|error| Failure::internal(error.to_string()))??;
     if !exit.success() {
         return Err(Failure::environment(format!("cannot clone {address}: git ended with {exit}")));

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
-use lilt_host::files::{Found, look_at};
+use lilt_host::files::{FileEntry, read_entry};
 use lilt_host::terminal;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -46,8 +46,8 @@ fn find(folder: &Path, path: &str) -> Option<Vec<u8>> {
     let name = Path::new(if name.is_empty() { "index.html" } else { name });
     // Nothing outside the folder.
     let inside = name.components().all(|part| matches!(part, Component::Normal(_)));
-    match look_at(&folder.join(name)).ok()? {
-        Found::File { content, .. } if inside => Some(content),
+    match read_entry(&folder.join(name)).ok()? {
+        FileEntry::File { content, .. } if inside => Some(content),
         _ => None,
     }
 }

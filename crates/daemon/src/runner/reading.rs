@@ -23,11 +23,12 @@ pub(crate) async fn run(
     // Unbounded: all of it is wanted, and it is read when the command has ended.
     let (sender, mut written) = mpsc::unbounded_channel();
     let launch = local::launch(context, command);
-    let process = Process::spawn_apart(&context.edges.guardian, &launch, move |stream, bytes| match stream {
-        Stream::Errors => errors.write(bytes),
-        // The receiver lives as long as the process is waited for.
-        Stream::Output => drop(sender.send(bytes.to_vec())),
-    });
+    let process =
+        Process::spawn_with_streams(&context.edges.guardian, &launch, move |stream, bytes| match stream {
+            Stream::Errors => errors.write(bytes),
+            // The receiver lives as long as the process is waited for.
+            Stream::Output => drop(sender.send(bytes.to_vec())),
+        });
     let process = process.await?;
     let ended = tokio::time::timeout(limit, running.insert(process).wait()).await.ok();
     if ended.is_none() {

@@ -73,7 +73,7 @@ async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
 
 async fn changed(context: &Context, id: &WatchId, paths: Vec<PathBuf>, companions: usize) {
     // Of a burst a few tell enough.
-    let written = paths.iter().take(SAMPLE).filter_map(|path| files::written(path)).max();
+    let written = paths.iter().take(SAMPLE).filter_map(|path| files::modified_time(path)).max();
     context.tell_with(Event::FilesChanged { watch: id.clone(), paths, written }, companions).await;
 }
 

@@ -1,5 +1,5 @@
-//! A GET request as Kubernetes' probes make it: no proxy, certificates are not checked, redirects within the host are
-//! followed, and a redirect to another host is as good as an answer.
+//! HTTP probes as in Kubernetes: a GET request without proxy and certificate checks. Redirects within the host are
+//! followed, and a redirect to another host counts as success.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::{Attempt, LONGEST_OUTPUT, words};
+use super::{Attempt, MAX_OUTPUT, describe};
 
-/// As Tilt's; servers may leave it out of their logs.
-const AGENT: &str = "tilt-probe/0.1";
-const MOST_REDIRECTS: usize = 10;
+/// The same as Tilt's: servers may filter it out of their logs.
+const PROBE_USER_AGENT: &str = "tilt-probe/0.1";
+const MAX_REDIRECTS: usize = 10;
 
-/// Where a request goes.
+/// The URL of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     tls: bool,
     host: String,
     port: u16,
-    /// With the query; begins with `/`.
+    /// With the query string; begins with `/`.
     path: String,
 }
 
@@ -46,13 +46,13 @@ impl Target {
         Self { tls: scheme.eq_ignore_ascii_case("https"), host: host.to_owned(), port, path }
     }
 
-    /// An IPv6 address needs brackets.
+    /// Returns host and port, with brackets around an IPv6 address.
     fn authority(&self) -> String {
         let Self { host, port, .. } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
-    /// Where a `Location` leads; none: to another host, or nowhere that can be understood.
+    /// Resolves a `Location` header; `None` if it names another host or is invalid.
     fn redirected(&self, location: &str) -> Option<Target> {
         if !location.contains("://") {
             let folder = self.path.split(['?', '#']).next().unwrap_or("/").rsplit_once('/');
@@ -72,8 +72,8 @@ impl Target {
 }
 
 pub(super) async fn get(mut target: Target, headers: &[(String, String)]) -> Attempt {
-    for _ in 0..MOST_REDIRECTS {
-        let response = match ask(&target, headers).await {
+    for _ in 0..MAX_REDIRECTS {
+        let response = match send_request(&target, headers).await {
             Ok(response) => response,
             Err(cause) => return Attempt::failure(format!("{target}: {cause}")),
         };
@@ -81,39 +81,39 @@ pub(super) async fn get(mut target: Target, headers: &[(String, String)]) -> Att
         let next = location.and_then(|location| target.redirected(location));
         match next.filter(|_| response.status().is_redirection()) {
             Some(next) => target = next,
-            None => return judge(&target, response).await,
+            None => return evaluate(&target, response).await,
         }
     }
-    Attempt::failure(format!("{target}: it redirects more than {MOST_REDIRECTS} times"))
+    Attempt::failure(format!("{target}: it redirects more than {MAX_REDIRECTS} times"))
 }
 
-async fn judge(target: &Target, response: Response<Incoming>) -> Attempt {
+async fn evaluate(target: &Target, response: Response<Incoming>) -> Attempt {
     let status = response.status();
     if !(StatusCode::OK..StatusCode::BAD_REQUEST).contains(&status) {
         return Attempt::failure(format!("{target} answers {status}"));
     }
-    // The answer's head decides; a body that breaks off is shown as far as it came.
+    // The status decides; of a body that breaks off, the part that arrived is shown.
     let mut body = response.into_body();
     let mut output = Vec::new();
-    while output.len() < LONGEST_OUTPUT
+    while output.len() < MAX_OUTPUT
         && let Some(Ok(frame)) = body.frame().await
     {
         output.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
     }
-    output.truncate(LONGEST_OUTPUT);
+    output.truncate(MAX_OUTPUT);
     Attempt::success(String::from_utf8_lossy(&output))
 }
 
-async fn ask(target: &Target, headers: &[(String, String)]) -> Result<Response<Incoming>, String> {
+async fn send_request(target: &Target, headers: &[(String, String)]) -> Result<Response<Incoming>, String> {
     let request = request(target, headers)?;
     let stream =
-        TcpStream::connect((target.host.as_str(), target.port)).await.map_err(|error| words(&error))?;
+        TcpStream::connect((target.host.as_str(), target.port)).await.map_err(|error| describe(&error))?;
     if !target.tls {
         return send(stream, request).await;
     }
     let name = ServerName::try_from(target.host.clone()).map_err(|error| error.to_string())?;
-    let stream = TlsConnector::from(Arc::new(unchecked_tls()?)).connect(name, stream).await;
-    send(stream.map_err(|error| format!("no TLS: {}", words(&error)))?, request).await
+    let stream = TlsConnector::from(Arc::new(tls_without_verification()?)).connect(name, stream).await;
+    send(stream.map_err(|error| format!("no TLS: {}", describe(&error)))?, request).await
 }
 
 fn request(target: &Target, headers: &[(String, String)]) -> Result<Request<Empty<Bytes>>, String> {
@@ -121,10 +121,11 @@ fn request(target: &Target, headers: &[(String, String)]) -> Result<Request<Empt
     for (name, value) in headers {
         request = request.header(name, value);
     }
-    // What is said for the probe goes before what is sent otherwise; the connection is ours.
-    let assumed = [(HOST, target.authority()), (USER_AGENT, AGENT.to_owned()), (ACCEPT, "*/*".to_owned())];
-    for (name, value) in assumed {
-        if request.headers_ref().is_none_or(|said| !said.contains_key(&name)) {
+    // Headers of the probe take precedence over the defaults, except for `Connection`.
+    let defaults =
+        [(HOST, target.authority()), (USER_AGENT, PROBE_USER_AGENT.to_owned()), (ACCEPT, "*/*".to_owned())];
+    for (name, value) in defaults {
+        if request.headers_ref().is_none_or(|headers| !headers.contains_key(&name)) {
             request = request.header(name, value);
         }
     }
@@ -139,30 +140,31 @@ async fn send(
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| error.to_string())?;
-    // Ends with the response's body, or with the attempt: whichever is dropped first closes it.
+    // Ends when either the response's body or the attempt is dropped.
     let connection = tokio::spawn(connection);
-    let answered = sender.send_request(request).await;
-    if answered.is_err() {
+    let response = sender.send_request(request).await;
+    if response.is_err() {
         connection.abort();
     }
-    answered.map_err(|error| if error.is_incomplete_message() { NO_ANSWER.into() } else { error.to_string() })
+    response.map_err(|error| if error.is_incomplete_message() { NO_ANSWER.into() } else { error.to_string() })
 }
 
 const NO_ANSWER: &str = "it closed the connection without an answer";
 
-fn unchecked_tls() -> Result<ClientConfig, String> {
+fn tls_without_verification() -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = Arc::new(Unchecked(provider.clone()));
+    let verifier = Arc::new(AcceptAnyCertificate(provider.clone()));
     let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = versions.map_err(|error| error.to_string())?.dangerous();
     Ok(config.with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-/// A probe asks whether a server answers, not who it is: certificates of local servers are their own.
+/// Accepts every certificate: a probe checks whether a server responds, and local servers have self-signed
+/// certificates.
 #[derive(Debug)]
-struct Unchecked(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Unchecked {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

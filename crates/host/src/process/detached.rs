@@ -1,4 +1,4 @@
-//! A command whose work is to outlive lilt, such as opening a browser.
+//! Commands whose children may outlive lilt, such as one that opens a browser.
 
 use std::process::Stdio;
 
@@ -7,8 +7,8 @@ use lilt_model::Failure;
 use super::{Exit, Launch};
 use crate::error::Error;
 
-/// Runs a command without input and output, and waits for it. What it starts is not lilt's any more.
-pub async fn detached(launch: &Launch) -> Result<Exit, Failure> {
+/// Runs a command without input and output, and waits for it. Processes that it leaves running are not stopped.
+pub async fn run_detached(launch: &Launch) -> Result<Exit, Failure> {
     launch.check()?;
     let command = launch.command().map_err(|error| launch.explain(error))?;
     let mut command = tokio::process::Command::from(command);

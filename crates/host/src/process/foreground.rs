@@ -1,4 +1,4 @@
-//! Commands that have lilt's own terminal for a while.
+//! Commands that use lilt's own terminal.
 
 use std::process::{Command, Stdio};
 
@@ -7,8 +7,9 @@ use lilt_model::Failure;
 use super::Exit;
 use crate::error::Error;
 
-/// Runs a command on lilt's own input and output, with these variables on top of lilt's own, and waits for it. Blocks.
-pub fn in_terminal(argv: &[String], env: &[(String, String)]) -> Result<Exit, Failure> {
+/// Runs a command with lilt's own stdin, stdout and stderr, with `env` added to lilt's environment, and waits for it.
+/// Blocks.
+pub fn run_in_terminal(argv: &[String], env: &[(String, String)]) -> Result<Exit, Failure> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(Error::EmptyCommand.into());
     };
@@ -20,8 +21,8 @@ pub fn in_terminal(argv: &[String], env: &[(String, String)]) -> Result<Exit, Fa
     Ok(Exit::from(status))
 }
 
-/// Runs a command without input, with lilt's own stderr, and waits for it: how it ended and what it wrote. Blocks.
-pub fn output_of(argv: &[String]) -> Result<(Exit, Vec<u8>), Failure> {
+/// Runs a command without input, with lilt's own stderr, and returns its exit and its stdout. Blocks.
+pub fn capture_output(argv: &[String]) -> Result<(Exit, Vec<u8>), Failure> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(Error::EmptyCommand.into());
     };

@@ -1,12 +1,12 @@
-//! The guardian: a small process between lilt and its commands, which sees to it that none of them outlives lilt, also
-//! when lilt is killed.
+//! The guardian: a small process between lilt and its commands, which ensures that no command outlives lilt, even when
+//! lilt is killed.
 //!
-//! It is lilt's own program, started with the first command. It starts commands for lilt, with the descriptors that
-//! lilt gives it, and tells how they ended; when its socket closes, it ends all that is left and then itself. Being
-//! their parent, it also gets what leaves its group or its session: no record of who is who could be as complete.
+//! It is lilt's own program, started with the first command. It starts commands for lilt, with descriptors that lilt
+//! sends, and reports their exits. When its socket closes, it stops all remaining processes and exits. As a subreaper
+//! it also adopts processes that leave their group or session, which lilt could not track reliably.
 
-pub(super) mod duty;
-mod wire;
+mod protocol;
+pub(super) mod server;
 
 use std::collections::HashMap;
 use std::io;
@@ -27,18 +27,18 @@ use tokio::sync::{oneshot, watch};
 
 use super::{Exit, Launch};
 use crate::error::Error;
-use wire::{Reply, Request};
+use protocol::{Reply, Request};
 
-/// What lilt's program is called with to be a guardian.
+/// The argument that makes lilt's program run as a guardian.
 pub const ARGUMENT: &str = "__guardian";
 
-/// Argument with the soft limit of open files that commands get.
+/// The argument with the soft limit of open files for commands.
 pub(super) const OPEN_FILES: &str = "--open-files=";
 
-/// Longer than the guardian itself takes for its last work.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Longer than the guardian takes to stop all processes.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Starts commands. Cheap to clone; with the last clone, all that was started ends.
+/// Starts commands. Cheap to clone. Dropping the last clone stops all processes that were started.
 #[derive(Clone, Debug)]
 pub struct Guardian {
     shared: Arc<Shared>,
@@ -48,87 +48,89 @@ pub struct Guardian {
 struct Shared {
     program: PathBuf,
     arguments: Vec<String>,
-    /// None before the first command. One whose guardian has ended is replaced.
-    line: watch::Sender<Option<Arc<Line>>>,
-    /// Nothing is started any more.
+    /// `None` before the first command. A connection whose guardian has exited is replaced.
+    connection: watch::Sender<Option<Arc<Connection>>>,
+    /// No further commands are started.
     is_closed: AtomicBool,
     next: AtomicU64,
 }
 
 /// The connection to the running guardian.
 #[derive(Debug)]
-struct Line {
+struct Connection {
     pid: Pid,
     socket: Arc<OwnedFd>,
-    /// Unbounded: one for each command, and the reader takes them before it needs them.
-    expected: mpsc::Sender<(u64, Expected)>,
-    /// Whether the guardian has ended.
-    gone: watch::Receiver<bool>,
+    /// Unbounded: one entry per command, and the reader receives it before the command's replies.
+    pending: mpsc::Sender<(u64, PendingCommand)>,
+    /// Whether the guardian has exited.
+    has_exited: watch::Receiver<bool>,
     null: OwnedFd,
 }
 
-/// Who wants to know of a command.
+/// Where to report the start and the exit of a command.
 #[derive(Debug)]
-struct Expected {
+struct PendingCommand {
     started: Option<oneshot::Sender<Result<Pid, io::Error>>>,
     ended: oneshot::Sender<Exit>,
-    /// Until it has ended: from then on its number may mean another process.
-    runs: Arc<AtomicBool>,
+    /// False after the exit: from then on the pid may belong to another process.
+    is_running: Arc<AtomicBool>,
 }
 
 /// A command that the guardian has started.
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) pid: Pid,
-    /// Comes when it has ended. Closed without a word: the guardian is gone, and everything with it.
+    /// Receives the exit. Closed without one if the guardian has exited, and all commands with it.
     pub(super) ended: oneshot::Receiver<Exit>,
-    pub(super) runs: Arc<AtomicBool>,
+    pub(super) is_running: Arc<AtomicBool>,
 }
 
 impl Guardian {
-    /// `program` with `arguments` must call [`guard`](super::guard). It is not started before it is needed.
+    /// `program` with `arguments` must call [`run_guardian`](super::run_guardian). It is started on demand.
     pub fn new(program: PathBuf, arguments: Vec<String>) -> Guardian {
         let shared = Shared {
             program,
             arguments,
-            line: watch::Sender::new(None),
+            connection: watch::Sender::new(None),
             is_closed: AtomicBool::new(false),
             next: AtomicU64::new(1),
         };
         Guardian { shared: Arc::new(shared) }
     }
 
-    /// Commands get this soft limit of open files.
+    /// Sets the soft limit of open files that commands get.
     pub fn with_open_files(mut self, limit: Option<u64>) -> Guardian {
-        // Nobody has a clone yet, or it runs already.
+        // Has no effect after the first clone.
         if let (Some(limit), Some(shared)) = (limit, Arc::get_mut(&mut self.shared)) {
             shared.arguments.push(format!("{OPEN_FILES}{limit}"));
         }
         self
     }
 
-    /// With lilt's own program.
+    /// Uses lilt's own program.
     pub fn of_this_program() -> Result<Guardian, Failure> {
         let program = std::env::current_exe()
             .map_err(|error| Failure::environment(format!("lilt does not find its own program: {error}")))?;
         Ok(Guardian::new(program, vec![ARGUMENT.to_owned()]))
     }
 
-    /// The connection to the guardian, which is started if none runs.
-    fn line(&self) -> io::Result<Arc<Line>> {
-        let Shared { program, arguments, line: current, is_closed, .. } = &*self.shared;
-        if let Some(line) = current.borrow().as_ref().filter(|line| !line.has_ended()) {
-            return Ok(Arc::clone(line));
+    /// Returns the connection to the guardian, starting one if none is running.
+    fn connection(&self) -> io::Result<Arc<Connection>> {
+        let Shared { program, arguments, connection: current, is_closed, .. } = &*self.shared;
+        if let Some(connection) =
+            current.borrow().as_ref().filter(|connection| !connection.is_closed_by_guardian())
+        {
+            return Ok(Arc::clone(connection));
         }
         if is_closed.load(Ordering::Acquire) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        // A failure is not kept: a machine that is short of something now may have it later.
-        let opened = Arc::new(Line::open(program, arguments)?);
-        let mut line = Arc::clone(&opened);
+        // A failure is not remembered: a shortage on this machine may pass.
+        let opened = Arc::new(Connection::open(program, arguments)?);
+        let mut connection = Arc::clone(&opened);
         current.send_if_modified(|current| match current {
-            Some(other) if !other.has_ended() => {
-                line = Arc::clone(other);
+            Some(other) if !other.is_closed_by_guardian() => {
+                connection = Arc::clone(other);
                 false
             }
             _ => {
@@ -136,10 +138,10 @@ impl Guardian {
                 true
             }
         });
-        if !Arc::ptr_eq(&line, &opened) {
+        if !Arc::ptr_eq(&connection, &opened) {
             opened.close();
         }
-        Ok(line)
+        Ok(connection)
     }
 
     fn not_started(&self, cause: io::Error) -> Error {
@@ -150,21 +152,21 @@ impl Guardian {
         Error::NotStarted { what: format!("{program}, which guards lilt's commands"), cause }
     }
 
-    fn current(&self) -> Option<Arc<Line>> {
-        self.shared.line.borrow().clone()
+    fn current(&self) -> Option<Arc<Connection>> {
+        self.shared.connection.borrow().clone()
     }
 
-    /// The process of the guardian, if it was started.
+    /// Returns the guardian's process id, if it was started.
     pub(super) fn pid(&self) -> Option<Pid> {
-        self.current().map(|line| line.pid)
+        self.current().map(|connection| connection.pid)
     }
 
-    /// A number that no other command of this lilt has.
+    /// Returns an id that is unique among the commands of this session.
     pub(super) fn next_id(&self) -> u64 {
         self.shared.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Starts a command with these for its input, its output and its errors.
+    /// Starts a command with the given stdin, stdout and stderr.
     pub(super) async fn start(
         &self,
         id: u64,
@@ -173,29 +175,29 @@ impl Guardian {
         (output, errors): (OwnedFd, OwnedFd),
     ) -> Result<Started, Failure> {
         let not_started = |error: io::Error| self.not_started(error);
-        let mut line = self.line().map_err(not_started)?;
-        let ask = |line: &Line| {
-            let read = input.as_ref().unwrap_or(&line.null);
-            line.ask(id, launch, false, [read.as_fd(), output.as_fd(), errors.as_fd()])
+        let mut connection = self.connection().map_err(not_started)?;
+        let request_start = |connection: &Connection| {
+            let read = input.as_ref().unwrap_or(&connection.null);
+            connection.request_start(id, launch, false, [read.as_fd(), output.as_fd(), errors.as_fd()])
         };
-        let mut asked = ask(&line);
-        // The guardian was killed: the command was not started, and another guardian starts it.
-        if asked.as_ref().is_err_and(is_lost) {
-            line.ended().await;
-            line = self.line().map_err(not_started)?;
-            asked = ask(&line);
+        let mut events = request_start(&connection);
+        // The guardian was killed before it started the command: start a new guardian.
+        if events.as_ref().is_err_and(is_disconnected) {
+            connection.ended().await;
+            connection = self.connection().map_err(not_started)?;
+            events = request_start(&connection);
         }
-        let asked = asked.map_err(Error::GuardianEnded)?;
+        let events = events.map_err(Error::GuardianEnded)?;
         drop((input, output, errors));
-        match asked.started.await {
-            Ok(Ok(pid)) => Ok(Started { pid, ended: asked.ended, runs: asked.runs }),
+        match events.started.await {
+            Ok(Ok(pid)) => Ok(Started { pid, ended: events.ended, is_running: events.is_running }),
             Ok(Err(error)) => Err(launch.explain(error).into()),
             Err(_) => Err(Error::GuardianEnded(io::ErrorKind::BrokenPipe.into()).into()),
         }
     }
 
-    /// Starts a command with these as input, output and errors, for who waits for it on a thread of its own. What it
-    /// leaves in its group stays until lilt ends. Blocks until it has begun.
+    /// Starts a command with the given stdin, stdout and stderr, for a caller that waits on its own thread. Processes
+    /// that it leaves in its group stay until lilt ends. Blocks until the command is running.
     pub fn hold(
         &self,
         launch: &Launch,
@@ -203,33 +205,38 @@ impl Guardian {
         output: OwnedFd,
         errors: OwnedFd,
     ) -> io::Result<Held> {
-        let line = self.line().map_err(|error| match is_shortage(&error) {
+        let connection = self.connection().map_err(|error| match is_shortage(&error) {
             true => error,
             false => io::Error::other(Failure::from(self.not_started(error)).message),
         })?;
-        let input = input.as_ref().unwrap_or(&line.null);
-        let asked =
-            line.ask(self.next_id(), launch, true, [input.as_fd(), output.as_fd(), errors.as_fd()])?;
-        let started = asked.started.blocking_recv();
+        let input = input.as_ref().unwrap_or(&connection.null);
+        let events = connection.request_start(
+            self.next_id(),
+            launch,
+            true,
+            [input.as_fd(), output.as_fd(), errors.as_fd()],
+        )?;
+        let started = events.started.blocking_recv();
         let pid = started.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))??;
-        Ok(Held { pid, ended: asked.ended, runs: asked.runs })
+        Ok(Held { pid, ended: events.ended, is_running: events.is_running })
     }
 
-    /// Whoever stops a command gives its group time; the guardian would kill it with its leader.
-    pub(super) fn spare(&self, id: u64) {
-        if let Some(line) = self.current() {
-            // A guardian that is gone kills nobody.
-            let _ = Request::Spare { id }.send(&*line.socket, &[]);
+    /// Prevents the guardian from killing the command's group with its leader: [`Process::stop`](super::Process::stop)
+    /// gives it time.
+    pub(super) fn keep_group(&self, id: u64) {
+        if let Some(connection) = self.current() {
+            // A guardian that has exited kills nothing.
+            let _ = Request::KeepGroup { id }.send(&*connection.socket, &[]);
         }
     }
 
-    /// Ends all that is left of what was started, and the guardian.
+    /// Stops all remaining processes and the guardian.
     pub async fn close(&self) {
         self.shared.is_closed.store(true, Ordering::Release);
-        let Some(line) = self.current() else { return };
-        // It may have ended already.
-        let _ = Request::Farewell.send(&*line.socket, &[]);
-        if tokio::time::timeout(PATIENCE, line.ended()).await.is_err() {
+        let Some(connection) = self.current() else { return };
+        // It may have exited already.
+        let _ = Request::Shutdown.send(&*connection.socket, &[]);
+        if tokio::time::timeout(EXIT_TIMEOUT, connection.ended()).await.is_err() {
             tracing::warn!("something that a command started does not end");
         }
     }
@@ -237,31 +244,30 @@ impl Guardian {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(line) = self.line.borrow().as_ref() {
-            line.close();
+        if let Some(connection) = self.connection.borrow().as_ref() {
+            connection.close();
         }
     }
 }
 
-impl Line {
-    fn has_ended(&self) -> bool {
-        *self.gone.borrow()
+impl Connection {
+    fn is_closed_by_guardian(&self) -> bool {
+        *self.has_exited.borrow()
     }
 
-    /// Waits until the guardian has ended, and what it had started.
+    /// Waits until the guardian and all that it started have exited.
     async fn ended(&self) {
-        // An error: whoever would say so has ended, too.
-        let _ = self.gone.clone().wait_for(|gone| *gone).await;
+        // An error means that the sending thread has ended, too.
+        let _ = self.has_exited.clone().wait_for(|has_exited| *has_exited).await;
     }
-
-    /// Ends the guardian.
+    /// Makes the guardian exit.
     fn close(&self) {
-        // The reader's own descriptor would keep it open.
+        // Dropping the descriptor is not enough: the reader thread has its own.
         let _ = rustix::net::shutdown(&*self.socket, Shutdown::Both);
     }
 
-    fn open(program: &std::path::Path, arguments: &[String]) -> io::Result<Line> {
-        // Should the guardian itself be killed, its commands come to us.
+    fn open(program: &std::path::Path, arguments: &[String]) -> io::Result<Connection> {
+        // If the guardian itself is killed, its commands are adopted by this process.
         super::become_subreaper().map_err(|failure| io::Error::other(failure.message))?;
         let (ours, theirs) = sockets()?;
         let mut command = Command::new(program);
@@ -269,52 +275,56 @@ impl Line {
         let child = without_signals(|| command.spawn())??;
         let pid = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
         let socket = Arc::new(ours);
-        let (expected, received) = mpsc::channel();
-        let (tell_gone, gone) = watch::channel(false);
-        let reader = Reader { socket: socket.clone(), received, known: HashMap::new() };
+        let (pending, received) = mpsc::channel();
+        let (report_exit, has_exited) = watch::channel(false);
+        let reader = Reader { socket: socket.clone(), received, pending: HashMap::new() };
         std::thread::Builder::new().name("lilt-guardian".into()).spawn(move || {
             reader.run(child);
-            tell_gone.send_replace(true);
+            report_exit.send_replace(true);
         })?;
         let null = OwnedFd::from(std::fs::File::open("/dev/null")?);
-        Ok(Line { pid, socket, expected, gone, null })
+        Ok(Connection { pid, socket, pending, has_exited, null })
     }
 
-    fn ask(
+    fn request_start(
         &self,
         id: u64,
         launch: &Launch,
-        spared: bool,
+        keeps_group: bool,
         descriptors: [BorrowedFd<'_>; 3],
-    ) -> io::Result<Asked> {
-        let (tell_started, started) = oneshot::channel();
-        let (tell_ended, ended) = oneshot::channel();
-        let runs = Arc::new(AtomicBool::new(true));
-        let expected = Expected { started: Some(tell_started), ended: tell_ended, runs: runs.clone() };
-        // Before the request: the reader must know of it when the answer comes.
-        self.expected.send((id, expected)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        Request::Start { id, launch: launch.clone(), spared }.send(&*self.socket, &descriptors)?;
-        Ok(Asked { started, ended, runs })
+    ) -> io::Result<CommandEvents> {
+        let (report_started, started) = oneshot::channel();
+        let (report_ended, ended) = oneshot::channel();
+        let is_running = Arc::new(AtomicBool::new(true));
+        let pending = PendingCommand {
+            started: Some(report_started),
+            ended: report_ended,
+            is_running: is_running.clone(),
+        };
+        // Before the request: the reader must know the command when the reply arrives.
+        self.pending.send((id, pending)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        Request::Start { id, launch: launch.clone(), keeps_group }.send(&*self.socket, &descriptors)?;
+        Ok(CommandEvents { started, ended, is_running })
     }
 }
 
-/// What the reader will tell of a command.
-struct Asked {
+/// What the reader reports about a command.
+struct CommandEvents {
     started: oneshot::Receiver<Result<Pid, io::Error>>,
     ended: oneshot::Receiver<Exit>,
-    runs: Arc<AtomicBool>,
+    is_running: Arc<AtomicBool>,
 }
 
-/// A command of someone who waits for it on a thread of its own. Dropping it while it runs kills it and its group.
+/// A command whose caller waits for it on its own thread. Dropping it while it is running kills it and its group.
 #[derive(Debug)]
 pub struct Held {
     pid: Pid,
     ended: oneshot::Receiver<Exit>,
-    runs: Arc<AtomicBool>,
+    is_running: Arc<AtomicBool>,
 }
 
 impl Held {
-    /// How it ended, if it has; told once.
+    /// Returns the exit if the command has exited; only once.
     pub fn try_wait(&mut self) -> Option<Exit> {
         match self.ended.try_recv() {
             Ok(exit) => Some(exit),
@@ -323,10 +333,10 @@ impl Held {
         }
     }
 
-    /// Asks its group to end, or kills it.
+    /// Sends SIGTERM, or SIGKILL if `hard`, to the command's group.
     pub fn end(&self, hard: bool) {
-        // While a group has members, no process gets its number: one that has it now is a stranger.
-        if self.runs.load(Ordering::Acquire) || super::tree::Member::read(self.pid).is_none() {
+        // The kernel does not reuse a pid while a group of that id has members: a process with the pid is another one.
+        if self.is_running.load(Ordering::Acquire) || super::tree::Member::read(self.pid).is_none() {
             super::stop::signal_group(self.pid, hard);
         }
     }
@@ -334,42 +344,42 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.runs.load(Ordering::Acquire) {
+        if self.is_running.load(Ordering::Acquire) {
             self.end(true);
         }
     }
 }
 
-/// A process that is started so does not get a Ctrl-C before it has left the terminal.
+/// Blocks signals during `start`, so that a Ctrl-C does not reach the new process before it has left the terminal.
 fn without_signals<T>(start: impl FnOnce() -> T) -> io::Result<T> {
-    let before = SigSet::from_iter(duty::FOR_LILT).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let before = SigSet::from_iter(server::SESSION_SIGNALS).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     let started = start();
     before.thread_set_mask()?;
     Ok(started)
 }
 
-/// Ours, and the guardian's.
+/// Returns lilt's end and the guardian's end of a socket pair.
 fn sockets() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Whether an error of a request says that nobody got it.
-fn is_lost(error: &io::Error) -> bool {
+/// Returns whether an error means that the request did not reach the guardian.
+fn is_disconnected(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
-/// Hands the guardian's answers to those who wait for them.
+/// Forwards the guardian's replies to the waiting callers.
 struct Reader {
     socket: Arc<OwnedFd>,
-    received: mpsc::Receiver<(u64, Expected)>,
-    known: HashMap<u64, Expected>,
+    received: mpsc::Receiver<(u64, PendingCommand)>,
+    pending: HashMap<u64, PendingCommand>,
 }
 
 impl Reader {
     fn run(mut self, mut guardian: Child) {
         loop {
             match Reply::receive(&*self.socket) {
-                Ok(Some(reply)) => self.pass_on(reply),
+                Ok(Some(reply)) => self.dispatch(reply),
                 Ok(None) => break,
                 Err(error) => {
                     tracing::error!(%error, "the guardian cannot be understood");
@@ -380,31 +390,31 @@ impl Reader {
         if let Err(error) = guardian.wait() {
             tracing::warn!(%error, "the end of the guardian was not seen");
         }
-        // Those who wait are told by what they wait on being dropped.
+        // Dropping the senders notifies those who still wait.
         super::stop::kill_adopted();
     }
 
-    fn pass_on(&mut self, reply: Reply) {
-        self.known.extend(self.received.try_iter());
+    fn dispatch(&mut self, reply: Reply) {
+        self.pending.extend(self.received.try_iter());
         match reply {
             Reply::Started { id, pid } => {
                 let pid = Pid::from_raw(pid);
-                let started = self.known.get_mut(&id).and_then(|expected| expected.started.take());
+                let started = self.pending.get_mut(&id).and_then(|pending| pending.started.take());
                 if started.is_none_or(|started| started.send(Ok(pid)).is_err()) {
-                    // Nobody wants it any more.
+                    // The caller is no longer interested.
                     super::stop::kill(pid);
                 }
             }
             Reply::Refused { id, errno } => {
-                if let Some(started) = self.known.remove(&id).and_then(|expected| expected.started) {
-                    // Whoever asked may have lost interest.
+                if let Some(started) = self.pending.remove(&id).and_then(|pending| pending.started) {
+                    // The caller may have stopped waiting.
                     let _ = started.send(Err(io::Error::from_raw_os_error(errno)));
                 }
             }
             Reply::Ended { id, status } => {
-                if let Some(expected) = self.known.remove(&id) {
-                    expected.runs.store(false, Ordering::Release);
-                    let _ = expected.ended.send(Exit::from(ExitStatus::from_raw(status)));
+                if let Some(pending) = self.pending.remove(&id) {
+                    pending.is_running.store(false, Ordering::Release);
+                    let _ = pending.ended.send(Exit::from(ExitStatus::from_raw(status)));
                 }
             }
         }

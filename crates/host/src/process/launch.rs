@@ -1,4 +1,4 @@
-//! What to start, and why it does not start.
+//! What to start, and why a start failed.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -16,7 +16,7 @@ pub struct Launch {
     pub dir: PathBuf,
     /// Set on top of lilt's own environment.
     pub env: Vec<(String, String)>,
-    /// Taken out of lilt's own environment.
+    /// Removed from lilt's own environment.
     pub unset: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl Launch {
         if self.argv.is_empty() { Err(Error::EmptyCommand) } else { Ok(()) }
     }
 
-    /// In a group of its own. Whoever starts it says where its output goes.
+    /// Builds the command, with its own process group. The caller sets its input and output.
     pub(super) fn command(&self) -> io::Result<Command> {
         let (program, arguments) = self.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
@@ -65,7 +65,7 @@ impl Launch {
     }
 
     fn path(&self) -> Option<String> {
-        let own = self.env.iter().rev().find(|(name, _)| name == environment::PATH);
-        own.map(|(_, value)| value.clone()).or_else(|| environment::variable(environment::PATH))
+        let configured = self.env.iter().rev().find(|(name, _)| name == environment::PATH);
+        configured.map(|(_, value)| value.clone()).or_else(|| environment::variable(environment::PATH))
     }
 }

@@ -1,4 +1,4 @@
-//! The end of a process: of its group, and of descendants that left the group.
+//! Stops a process, its group, and descendants that have left the group.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,49 +9,49 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getpgrp, getpid};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::tree::{Member, carries, children, descendants};
-use super::{Exit, MARK, Process};
+use super::tree::{Member, children, descendants, has_variable};
+use super::{COMMAND_VARIABLE, Exit, Process};
 
-/// How often we look whether those that were asked to end have done so.
-const LOOK: Duration = Duration::from_millis(5);
-/// How long the kernel may take to end what was killed. Only a process stuck in a system call takes longer.
-const DEATH: Duration = Duration::from_secs(1);
-/// Those that are killed may have started others meanwhile.
+/// How often to check whether processes have exited.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// How long the kernel may take to end a killed process. Only a process stuck in a system call takes longer.
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often to repeat a kill: processes may start others until they are dead.
 const ROUNDS: usize = 100;
 
-/// What has left its command altogether: parent gone, own session.
+/// What to do with a command's daemons: processes in their own session whose parent has exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Daemons {
-    /// Ends with the command. Looks at all that have no parent any more.
+    /// Stop them with the command. Checks all orphans that the guardian has adopted.
     End,
-    /// Is left for the guardian, which ends everything with the session.
+    /// Leave them to the guardian, which stops everything at the end of the session.
     Leave,
 }
 
 impl Process {
-    /// Ends the process, its group and all that descend from it: SIGTERM first, SIGKILL to what is left after `grace`.
-    /// Also of a process that has ended: what it left.
+    /// Stops the process, its group and its descendants: SIGTERM first, SIGKILL to those left after `grace`. Works
+    /// after the process has exited, too: then it stops what the process left.
     ///
-    /// Cancelling it leaves the process running (or ending); dropping the `Process` then kills it.
+    /// Cancelling this leaves the process running; dropping the `Process` then kills it.
     pub async fn stop(&mut self, grace: Duration, daemons: Daemons) -> Exit {
         let deadline = Instant::now() + grace;
-        self.guardian.spare(self.id);
-        let mut victims = Victims::of(self, daemons);
-        let asked = descendants(self.pid);
-        victims.send(Signal::SIGTERM);
-        // Too late is as good as not at all: what is left is looked at below.
-        if timeout_at(deadline, self.wait()).await.is_ok() && victims.any_left() {
-            self.ask_newcomers(&asked);
+        self.guardian.keep_group(self.id);
+        let mut targets = Targets::of(self, daemons);
+        let signalled = descendants(self.pid);
+        targets.send(Signal::SIGTERM);
+        // A timeout needs no handling here: remaining processes are killed below.
+        if timeout_at(deadline, self.wait()).await.is_ok() && targets.any_left() {
+            self.signal_newcomers(&signalled);
         }
-        while victims.any_left() {
+        while targets.any_left() {
             if Instant::now() >= deadline {
-                victims.look_again();
-                victims.send(Signal::SIGKILL);
+                targets.refresh();
+                targets.send(Signal::SIGKILL);
                 break;
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
-        let ended = timeout(DEATH, self.wait()).await;
+        let ended = timeout(KILL_TIMEOUT, self.wait()).await;
         if daemons == Daemons::End {
             self.kill_latecomers().await;
         }
@@ -67,95 +67,95 @@ impl Process {
         }
     }
 
-    /// A leader may start another process in the very moment when its group is asked to end. Those who were asked are
-    /// not asked twice: to some that means to hurry.
-    fn ask_newcomers(&self, asked: &[Member]) {
+    /// Sends SIGTERM to processes that the leader started just when its group got the signal. Processes that already
+    /// got it are skipped: some programs exit immediately on a second SIGTERM.
+    fn signal_newcomers(&self, signalled: &[Member]) {
         let Some(guardian) = self.guardian.pid() else { return };
         for orphan in children(guardian).into_iter().filter_map(Member::read) {
-            let ours = orphan.group == self.pid && !orphan.ended;
-            if ours && !asked.iter().any(|member| member.is_same(&orphan)) {
-                report(signal::kill(orphan.pid, Signal::SIGTERM), orphan.pid);
+            let is_ours = orphan.group == self.pid && !orphan.ended;
+            if is_ours && !signalled.iter().any(|member| member.is_same(&orphan)) {
+                log_error(signal::kill(orphan.pid, Signal::SIGTERM), orphan.pid);
             }
         }
     }
 
-    /// What left its group in the very moment when that was asked to end.
+    /// Kills processes that left the group just when it got the signal.
     async fn kill_latecomers(&self) {
         for _ in 0..ROUNDS {
-            let late: Vec<Member> = self.daemons().into_iter().filter(Member::runs).collect();
+            let late: Vec<Member> = self.daemons().into_iter().filter(Member::is_running).collect();
             if late.is_empty() {
                 return;
             }
             for member in late {
-                report(signal::kill(member.pid, Signal::SIGKILL), member.pid);
+                log_error(signal::kill(member.pid, Signal::SIGKILL), member.pid);
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Those that this command started and that the guardian has adopted.
+    /// Returns the processes of this command that the guardian has adopted, and their descendants.
     fn daemons(&self) -> Vec<Member> {
         let Some(guardian) = self.guardian.pid() else { return Vec::new() };
         let adopted = children(guardian).into_iter().filter(|pid| *pid != self.pid);
-        let ours = adopted.filter(|pid| carries(*pid, MARK, &self.mark));
-        ours.flat_map(|pid| Member::read(pid).into_iter().chain(descendants(pid))).collect()
+        let is_ours = adopted.filter(|pid| has_variable(*pid, COMMAND_VARIABLE, &self.command_tag));
+        is_ours.flat_map(|pid| Member::read(pid).into_iter().chain(descendants(pid))).collect()
     }
 }
 
-/// Asks a group to end, or kills it.
+/// Sends SIGTERM, or SIGKILL if `hard`, to a group.
 pub(super) fn signal_group(group: Pid, hard: bool) {
-    report(signal::killpg(group, if hard { Signal::SIGKILL } else { Signal::SIGTERM }), group);
+    log_error(signal::killpg(group, if hard { Signal::SIGKILL } else { Signal::SIGTERM }), group);
 }
 
 /// Kills a process, its group and its descendants without waiting.
 pub(super) fn kill(pid: Pid) {
-    let victims = Victims { group: Some(pid), leader: pid, outsiders: outsiders(pid) };
-    victims.send(Signal::SIGKILL);
+    let targets = Targets { group: Some(pid), leader: pid, outsiders: outsiders(pid) };
+    targets.send(Signal::SIGKILL);
 }
 
-/// Whom to end.
-struct Victims {
+/// The processes to stop.
+struct Targets {
     leader: Pid,
-    /// None: it ended with its leader, and its number may mean another one by now.
+    /// `None` if it ended with its leader; its id may belong to another group by now.
     group: Option<Pid>,
     /// Descendants that have left the group.
     outsiders: Vec<Member>,
 }
 
-impl Victims {
-    fn of(process: &Process, daemons: Daemons) -> Victims {
+impl Targets {
+    fn of(process: &Process, daemons: Daemons) -> Targets {
         let leader = process.pid;
-        let runs = process.runs.load(Ordering::Acquire);
-        let mut victims = Victims {
+        let is_running = process.is_running.load(Ordering::Acquire);
+        let mut targets = Targets {
             leader,
-            group: runs.then_some(leader),
-            outsiders: if runs { outsiders(leader) } else { Vec::new() },
+            group: is_running.then_some(leader),
+            outsiders: if is_running { outsiders(leader) } else { Vec::new() },
         };
         if daemons == Daemons::End {
-            victims.add(process.daemons());
+            targets.add(process.daemons());
         }
-        victims
+        targets
     }
 
     fn send(&self, signal: Signal) {
         if let Some(group) = self.group {
-            report(signal::killpg(group, signal), group);
+            log_error(signal::killpg(group, signal), group);
         }
-        for member in self.outsiders.iter().filter(|member| member.runs()) {
-            report(signal::kill(member.pid, signal), member.pid);
+        for member in self.outsiders.iter().filter(|member| member.is_running()) {
+            log_error(signal::kill(member.pid, signal), member.pid);
         }
     }
 
-    /// Those that have ended were reaped by the guardian, and no longer count as members of the group.
+    /// Returns whether any process is left. Exited ones were reaped by the guardian and are no members of the group.
     fn any_left(&self) -> bool {
         let in_group = self.group.is_some_and(|group| signal::killpg(group, None).is_ok());
-        in_group || self.outsiders.iter().any(Member::runs)
+        in_group || self.outsiders.iter().any(Member::is_running)
     }
 
-    /// Adds what was started since.
-    fn look_again(&mut self) {
+    /// Adds processes that were started meanwhile.
+    fn refresh(&mut self) {
         let running: Vec<Pid> =
-            self.outsiders.iter().filter(|member| member.runs()).map(|member| member.pid).collect();
+            self.outsiders.iter().filter(|member| member.is_running()).map(|member| member.pid).collect();
         for pid in running {
             self.add(descendants(pid));
         }
@@ -166,9 +166,9 @@ impl Victims {
 
     fn add(&mut self, members: Vec<Member>) {
         for member in members {
-            // Where the group is signalled as a whole, its members are not asked twice.
-            let is_asked = self.group.is_some_and(|group| group == member.group);
-            if !is_asked && !self.outsiders.contains(&member) {
+            // Members of a group that is signalled as a whole must not get the signal twice.
+            let is_signalled = self.group.is_some_and(|group| group == member.group);
+            if !is_signalled && !self.outsiders.contains(&member) {
                 self.outsiders.push(member);
             }
         }
@@ -179,33 +179,33 @@ fn outsiders(leader: Pid) -> Vec<Member> {
     descendants(leader).into_iter().filter(|member| member.group != leader).collect()
 }
 
-fn report(result: nix::Result<()>, pid: Pid) {
+fn log_error(result: nix::Result<()>, pid: Pid) {
     match result {
         // It ended before.
         Ok(()) | Err(Errno::ESRCH) => {}
-        // A member runs as another user (sudo); nothing lets us end that.
+        // A member runs as another user (sudo): we have no permission to stop it.
         Err(error) => tracing::warn!(pid = pid.as_raw(), %error, "cannot send a signal"),
     }
 }
 
-/// Children that came to us because their parents ended, and not by our own doing: our own commands lead a group in our
-/// session, those of other libraries stay in our group; both are left to those who wait for them.
+/// Returns children that this process adopted, as opposed to those that it started. Our own commands lead a group in
+/// our session, children of libraries stay in our group; whoever started those waits for them.
 fn adopted() -> Vec<Member> {
     let Some(own) = Member::read(getpid()) else { return Vec::new() };
-    let strange = |member: &Member| member.group != member.pid || member.session != own.session;
+    let is_adopted = |member: &Member| member.group != member.pid || member.session != own.session;
     let members = children(getpid()).into_iter().filter_map(Member::read);
     members
-        .filter(|member| strange(member) && member.group != getpgrp() && !member.is_guardian(&own))
+        .filter(|member| is_adopted(member) && member.group != getpgrp() && !member.is_guardian(&own))
         .collect()
 }
 
-/// Reaps processes that were left to us by parents that ended; says how many.
+/// Reaps adopted processes that have exited and returns their number.
 pub fn reap_adopted() -> usize {
     let ended = adopted().into_iter().filter(|member| member.ended);
     ended.filter(|member| waitpid(member.pid, Some(WaitPidFlag::WNOHANG)).is_ok()).count()
 }
 
-/// Kills and reaps all that was left to us.
+/// Kills and reaps all adopted processes.
 pub(super) fn kill_adopted() {
     for _ in 0..ROUNDS {
         let mut left = adopted();
@@ -214,10 +214,10 @@ pub(super) fn kill_adopted() {
         }
         let below: Vec<Member> = left.iter().flat_map(|member| descendants(member.pid)).collect();
         left.extend(below);
-        for member in left.into_iter().filter(Member::runs) {
-            report(signal::kill(member.pid, Signal::SIGKILL), member.pid);
+        for member in left.into_iter().filter(Member::is_running) {
+            log_error(signal::kill(member.pid, Signal::SIGKILL), member.pid);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         reap_adopted();
     }
 }

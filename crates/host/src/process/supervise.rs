@@ -1,4 +1,4 @@
-//! One process from its start to its end: output passed on as it comes, then how it ended.
+//! Supervises one process: forwards its output as it arrives, then returns its exit.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,13 +10,13 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Exit;
 
-/// As much as a pipe holds at once in most cases, and little enough for each of a thousand.
+/// Enough for what a pipe usually holds, and small enough for a thousand processes.
 const BUFFER: usize = 8 * 1024;
-/// Something the process left running may hold its pipe open for ever. After its end we wait this long for more
-/// output …
-const SILENCE: Duration = Duration::from_millis(200);
-/// … and no longer than this in all.
-const DRAIN: Duration = Duration::from_secs(1);
+/// A background process may keep the pipe open forever. After the exit, reading ends when no output arrives for this
+/// long …
+const QUIET_PERIOD: Duration = Duration::from_millis(200);
+/// … and after this time in any case.
+const MAX_DRAIN: Duration = Duration::from_secs(1);
 
 /// What a process writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,27 +25,27 @@ pub enum Stream {
     Errors,
 }
 
-/// What a process writes. Where both its streams are one pipe, it comes in the order in which it was written.
+/// The output pipes of a process. If both streams share one pipe, the order of writes is kept.
 pub(super) struct Output {
-    /// None: it was closed by all who could write to it, or there is none.
+    /// `None` if all writers have closed it, or if both streams share the other pipe.
     output: Option<Receiver>,
     errors: Option<Receiver>,
     buffer: Box<[u8]>,
 }
 
-/// And the ends to write to.
-pub(super) type Piped = (Output, (OwnedFd, OwnedFd));
+/// The output and the write ends of its pipes: stdout, stderr.
+pub(super) type OutputPipes = (Output, (OwnedFd, OwnedFd));
 
 impl Output {
-    /// Both streams in one pipe.
-    pub(super) fn together() -> io::Result<Piped> {
+    /// Uses one pipe for both streams.
+    pub(super) fn shared() -> io::Result<OutputPipes> {
         let (output, writer) = pipe()?;
         let errors = writer.try_clone()?;
         Ok((Output::new(output, None), (writer, errors)))
     }
 
-    /// Each in its own.
-    pub(super) fn apart() -> io::Result<Piped> {
+    /// Uses one pipe for each stream.
+    pub(super) fn separate() -> io::Result<OutputPipes> {
         let ((output, writer), (errors, error_writer)) = (pipe()?, pipe()?);
         Ok((Output::new(output, Some(errors)), (writer, error_writer)))
     }
@@ -58,7 +58,7 @@ impl Output {
         self.output.is_some() || self.errors.is_some()
     }
 
-    /// How much came, on which stream; 0: it was closed. May be cancelled.
+    /// Reads a chunk and returns its stream and length; length 0 means closed. Cancel-safe.
     async fn read(&mut self) -> (Stream, usize) {
         loop {
             let stream = tokio::select! {
@@ -73,13 +73,13 @@ impl Output {
             match pipe.as_ref().map(|pipe| pipe.try_read(&mut self.buffer)) {
                 Some(Ok(length)) => return (stream, length),
                 Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // A pipe that cannot be read any more has ended.
+                // A pipe that cannot be read counts as closed.
                 Some(Err(_)) | None => return (stream, 0),
             }
         }
     }
 
-    fn pass_on(&mut self, (stream, length): (Stream, usize), on_output: &mut impl FnMut(Stream, &[u8])) {
+    fn forward(&mut self, (stream, length): (Stream, usize), on_output: &mut impl FnMut(Stream, &[u8])) {
         match (length, stream) {
             (0, Stream::Output) => self.output = None,
             (0, Stream::Errors) => self.errors = None,
@@ -93,10 +93,10 @@ fn pipe() -> io::Result<(Receiver, OwnedFd)> {
     Ok((Receiver::from_owned_fd(reader.into())?, writer.into()))
 }
 
-/// Never, where there is no pipe.
+/// Waits until the pipe is readable; forever if there is no pipe.
 async fn readable(pipe: Option<&Receiver>) {
     match pipe {
-        // An error is seen by who reads then.
+        // The following read reports an error.
         Some(pipe) => drop(pipe.readable().await),
         None => std::future::pending().await,
     }
@@ -110,19 +110,19 @@ pub(super) async fn supervise(
     let exit = loop {
         tokio::select! {
             biased;
-            read = output.read(), if output.is_open() => output.pass_on(read, &mut on_output),
+            read = output.read(), if output.is_open() => output.forward(read, &mut on_output),
             exit = &mut ended => break exit.unwrap_or(Exit::Lost),
         }
     };
-    let last = Instant::now() + DRAIN;
-    let mut silence = Instant::now() + SILENCE;
-    while output.is_open() && Instant::now() < last {
+    let deadline = Instant::now() + MAX_DRAIN;
+    let mut quiet_until = Instant::now() + QUIET_PERIOD;
+    while output.is_open() && Instant::now() < deadline {
         tokio::select! {
             biased;
-            read = output.read() => output.pass_on(read, &mut on_output),
-            () = sleep_until(silence.min(last)) => break,
+            read = output.read() => output.forward(read, &mut on_output),
+            () = sleep_until(quiet_until.min(deadline)) => break,
         }
-        silence = Instant::now() + SILENCE;
+        quiet_until = Instant::now() + QUIET_PERIOD;
     }
     exit
 }

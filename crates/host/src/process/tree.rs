@@ -1,4 +1,4 @@
-//! Who descends from whom, read from `/proc`.
+//! The process tree, read from `/proc`.
 //!
 //! Only the branches asked for are read, so that stopping a thousand processes does not read the whole table a
 //! thousand times.
@@ -7,7 +7,7 @@ use std::fs;
 
 use nix::unistd::Pid;
 
-/// A process that was seen. Its start time tells it from a later one with the same id.
+/// A process at the time it was read. Its start time distinguishes it from a later process with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) pid: Pid,
@@ -24,7 +24,7 @@ impl Member {
         parse_stat(pid, &stat)
     }
 
-    /// Whether it is one of the processes that guard commands: they are nobody's to reap but their owner's.
+    /// Returns whether it is a guardian process: only its owner may reap it.
     pub(super) fn is_guardian(&self, own: &Member) -> bool {
         self.name == own.name || self.name == Name::of("lilt-guardian")
     }
@@ -33,13 +33,13 @@ impl Member {
         (self.pid, self.started) == (other.pid, other.started)
     }
 
-    /// Whether this very process still runs.
-    pub(super) fn runs(&self) -> bool {
+    /// Returns whether this process is still running.
+    pub(super) fn is_running(&self) -> bool {
         Member::read(self.pid).is_some_and(|now| self.is_same(&now) && !now.ended)
     }
 }
 
-/// What the kernel calls it: at most 15 bytes.
+/// The process name in the kernel: at most 15 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Name([u8; 16]);
 
@@ -51,7 +51,8 @@ impl Name {
     }
 }
 
-/// The name in the second field may contain anything, so fields are counted from its closing parenthesis.
+/// Parses a `stat` line. The name in the second field may contain anything, so fields are counted from its closing
+/// parenthesis.
 fn parse_stat(pid: Pid, stat: &str) -> Option<Member> {
     let (before, after) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = after.split_ascii_whitespace().collect();
@@ -65,7 +66,7 @@ fn parse_stat(pid: Pid, stat: &str) -> Option<Member> {
     })
 }
 
-/// All that descend from this process, without itself.
+/// Returns all descendants of a process, without itself.
 pub(super) fn descendants(pid: Pid) -> Vec<Member> {
     let mut found: Vec<Member> = Vec::new();
     let mut open = vec![pid];
@@ -82,7 +83,7 @@ pub(super) fn descendants(pid: Pid) -> Vec<Member> {
     found
 }
 
-/// Any thread may have started a child.
+/// Returns the children of all threads of a process.
 pub(super) fn children(pid: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists =
@@ -93,8 +94,8 @@ pub(super) fn children(pid: Pid) -> Vec<Pid> {
         .collect()
 }
 
-/// Whether a process was started with this variable. Some programs overwrite what tells of it: then not.
-pub(super) fn carries(pid: Pid, name: &str, value: &str) -> bool {
+/// Returns whether a process was started with this variable; false for programs that overwrite their environment block.
+pub(super) fn has_variable(pid: Pid, name: &str, value: &str) -> bool {
     let wanted = format!("{name}={value}");
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_a_name_with_parentheses_and_spaces() {
+    fn stat_with_parentheses_and_spaces_in_name_is_parsed() {
         let stat = "42 (a) b (c) S 1 40 39 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 777 1 2";
         let member = parse_stat(Pid::from_raw(42), stat).expect("a stat line");
         assert_eq!((member.group.as_raw(), member.session.as_raw(), member.started), (40, 39, 777));

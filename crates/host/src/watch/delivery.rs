@@ -1,9 +1,9 @@
-//! What each subscriber still has to be told, and when.
+//! Collects the changes for each subscriber and decides when to deliver a batch.
 //!
-//! The first change is delivered after a short gathering, so that an editor's write and rename are one batch. What is
-//! still being written is waited for. A burst, such as another branch being checked out, is gathered until it has
-//! passed: many changes at once, or git at work, say that more are to come. While the subscriber is busy, changes are
-//! merged: what is kept is bounded by the number of distinct paths.
+//! The first change is delivered after a short debounce, so that an editor's write and rename are one batch. A file
+//! that is being written delays its batch until it is closed. A burst, such as a checkout of another branch, is
+//! collected until it has passed; many changes at once or a running git indicate a burst. While the subscriber is busy,
+//! changes are merged, so memory is bounded by the number of distinct paths.
 
 mod mailbox;
 mod modes;
@@ -18,34 +18,34 @@ use tokio::sync::oneshot;
 
 use super::{Batch, SubscriptionId};
 use mailbox::Mailbox;
-use modes::Noted;
+use modes::RecordedMode;
 
-/// How long a first change waits for the ones that belong to it.
-const GATHERING: Duration = Duration::from_millis(2);
+/// How long a first change waits for related ones.
+const DEBOUNCE: Duration = Duration::from_millis(2);
 
-/// What is known of a changed file.
+/// What is known about a changed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
-    /// Whoever wrote it has closed it, or it was moved here.
+pub(super) enum ChangeKind {
+    /// Its writer has closed it, or it was moved here.
     Complete,
-    /// Somebody is writing it.
+    /// A process is writing it.
     Writing,
-    /// It was not there before; somebody may be about to write it.
-    New,
-    /// A look found it: whether somebody is writing it is not known.
-    Found,
-    /// Its mode or times changed, which says nothing of what is in it.
-    Touched,
-    /// It was deleted, or moved to another name.
-    Gone,
-    /// It is a directory that took nothing's place: one that was not there before, or, where modes count, has another. Where they
-    /// do not it is told only if nothing is in it: else what is in it tells of it.
+    /// It was created; a process may be about to write it.
+    Created,
+    /// A poll or a walk found it; whether a process is writing it is unknown.
+    Discovered,
+    /// Its mode or times changed, which says nothing about its content.
+    MetadataChanged,
+    /// It was deleted or moved away.
+    Deleted,
+    /// A directory that has not replaced anything: it is new, or, where modes are watched, its mode has changed. Where
+    /// they are not, it is reported only if it is empty: otherwise its files are reported.
     Folder,
 }
 
-/// Mailboxes that are told together.
+/// Mailboxes that deliver at the same time.
 struct Group {
-    /// When the burst has passed, for all of them.
+    /// When the burst has passed for all of them.
     due: Instant,
     members: usize,
 }
@@ -53,22 +53,22 @@ struct Group {
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     mailboxes: HashMap<SubscriptionId, Mailbox>,
-    /// Those with changes whose gathering is not over.
-    gathering: Vec<SubscriptionId>,
-    /// When to look at them.
-    wake: Option<Instant>,
+    /// Subscriptions with changes that are not due yet.
+    debouncing: Vec<SubscriptionId>,
+    /// When to check them.
+    next_check: Option<Instant>,
 }
 
 impl Delivery {
-    pub(super) fn open(&mut self, id: SubscriptionId, manner: Manner) {
-        self.mailboxes.insert(id, Mailbox::new(manner));
+    pub(super) fn open(&mut self, id: SubscriptionId, options: Manner) {
+        self.mailboxes.insert(id, Mailbox::new(options));
     }
 
     pub(super) fn close(&mut self, id: SubscriptionId) {
         self.mailboxes.remove(&id);
     }
 
-    /// What the one still has to be told is the other's to be told, as far as it is wanted there. The one ends.
+    /// Moves undelivered changes of `from` to `to`, as far as they are wanted there, and closes `from`.
     pub(super) fn take_over(
         &mut self,
         from: SubscriptionId,
@@ -77,88 +77,88 @@ impl Delivery {
     ) {
         let Some(old) = self.mailboxes.remove(&from) else { return };
         let Some(mailbox) = self.mailboxes.get_mut(&to) else { return };
-        if mailbox.inherit(old, is_wanted) {
-            self.gather(to);
+        if mailbox.take_over(old, is_wanted) {
+            self.debounce(to);
         }
     }
 
-    pub(super) fn wake(&self) -> Option<Instant> {
-        self.wake
+    pub(super) fn next_check(&self) -> Option<Instant> {
+        self.next_check
     }
 
-    pub(super) fn change(&mut self, id: SubscriptionId, path: &Path, content: Content) {
+    pub(super) fn change(&mut self, id: SubscriptionId, path: &Path, kind: ChangeKind) {
         let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
-        let completes = mailbox.change(path, content);
-        self.gather(id);
+        let completes = mailbox.change(path, kind);
+        self.debounce(id);
         if completes {
-            // It is what was waited for.
-            self.wake = self.wake.map(|wake| wake.min(Instant::now()));
+            // The batch may have waited for this.
+            self.next_check = self.next_check.map(|next_check| next_check.min(Instant::now()));
         }
     }
 
-    /// The mode of a folder is known now; a new one is told.
-    pub(super) fn note_mode(&mut self, id: SubscriptionId, folder: &Path, is_new: bool) {
+    /// Records the mode of a folder, and reports a new folder.
+    pub(super) fn record_mode(&mut self, id: SubscriptionId, folder: &Path, is_new: bool) {
         let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
-        let counts = mailbox.modes.note(folder).is_some();
+        let counts = mailbox.modes.record(folder).is_some();
         if counts && is_new {
-            self.change(id, folder, Content::Folder);
+            self.change(id, folder, ChangeKind::Folder);
         }
     }
 
-    /// The mode of a folder may be another.
-    pub(super) fn mode(&mut self, id: SubscriptionId, folder: &Path) {
+    /// Reports a folder if its mode has changed.
+    pub(super) fn check_mode(&mut self, id: SubscriptionId, folder: &Path) {
         let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
-        if mailbox.modes.note(folder) == Some(Noted::Another) {
-            self.change(id, folder, Content::Folder);
+        if mailbox.modes.record(folder) == Some(RecordedMode::Changed) {
+            self.change(id, folder, ChangeKind::Folder);
         }
     }
 
-    /// What was deleted is not known.
+    /// Notes that events were lost: deletions may be missing.
     pub(super) fn lost(&mut self, id: SubscriptionId) {
         if let Some(mailbox) = self.mailboxes.get_mut(&id) {
             mailbox.lost();
-            self.gather(id);
+            self.debounce(id);
         }
     }
 
     pub(super) fn problem(&mut self, id: SubscriptionId, failure: &Failure) {
         let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
         mailbox.problem(failure);
-        self.gather(id);
+        self.debounce(id);
     }
 
     pub(super) fn notice(&mut self, id: SubscriptionId, failure: Failure) {
         let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
         mailbox.notice(failure);
-        self.gather(id);
+        self.debounce(id);
     }
 
-    fn gather(&mut self, id: SubscriptionId) {
+    fn debounce(&mut self, id: SubscriptionId) {
         let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
         let now = Instant::now();
-        if mailbox.note(now) {
-            self.gathering.push(id);
-            self.wake.get_or_insert(now + GATHERING);
+        if mailbox.record_arrival(now) {
+            self.debouncing.push(id);
+            self.next_check.get_or_insert(now + DEBOUNCE);
         }
     }
 
-    /// The subscriber wants its next batch.
+    /// Requests the next batch for a subscriber.
     pub(super) fn take(&mut self, id: SubscriptionId, reply: oneshot::Sender<Batch>) {
         if let Some(mailbox) = self.mailboxes.get_mut(&id) {
             mailbox.take(reply);
         }
     }
 
-    /// Delivers what has been gathered long enough.
+    /// Delivers all batches that are due.
     pub(super) fn flush(&mut self) {
         let now = Instant::now();
-        if self.wake.is_none_or(|wake| wake > now) {
+        if self.next_check.is_none_or(|next_check| next_check > now) {
             return;
         }
         let mut later = None;
         let groups = self.groups(now);
         let mailboxes = &mut self.mailboxes;
-        self.gathering.retain(|id| {
+        self.debouncing.retain(|id| {
             let Some(mailbox) = mailboxes.get_mut(id) else { return false };
             let Some((due, pause)) = mailbox.due(now) else { return false };
             let group = mailbox.group().and_then(|group| groups.get(group));
@@ -168,16 +168,16 @@ impl Delivery {
                 later = Some(later.map_or(look, |other: Instant| other.min(look)));
                 return true;
             }
-            mailbox.ripen(now, group.map_or(0, |group| group.members - 1));
+            mailbox.mark_due(now, group.map_or(0, |group| group.members - 1));
             false
         });
-        self.wake = later;
+        self.next_check = later;
     }
 
-    /// Those who have seen parts of the same burst.
+    /// Returns the groups of subscriptions that have seen parts of the same burst.
     fn groups(&mut self, now: Instant) -> HashMap<String, Group> {
         let mut groups: HashMap<String, Group> = HashMap::new();
-        for id in &self.gathering {
+        for id in &self.debouncing {
             let Some(mailbox) = self.mailboxes.get_mut(id) else { continue };
             let Some(group) = mailbox.group().map(str::to_owned) else { continue };
             let Some((due, _)) = mailbox.due(now) else { continue };

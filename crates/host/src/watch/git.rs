@@ -1,21 +1,21 @@
-//! Whether git is at work on the files that change.
+//! Detects whether git is changing files of a work tree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a git that was killed leaves does not count for longer than this.
-const FRESH: Duration = Duration::from_secs(30);
+/// A lock older than this is ignored: a git that was killed may have left it.
+const STALE_AFTER: Duration = Duration::from_secs(30);
 
-/// The file that is there while git changes the work tree that this path lies in.
+/// Returns the lock file that exists while git changes the work tree of this path.
 pub(super) fn lock_of(path: &Path) -> Option<PathBuf> {
     path.ancestors().skip(1).find_map(|folder| {
         let git = folder.join(".git");
-        let about = fs::symlink_metadata(&git).ok()?;
-        if about.is_dir() {
+        let metadata = fs::symlink_metadata(&git).ok()?;
+        if metadata.is_dir() {
             return Some(git.join("index.lock"));
         }
-        // Of a submodule or another work tree: it says where.
+        // A submodule or a linked work tree: the file names the git directory.
         let text = fs::read_to_string(&git).ok()?;
         let real = text.strip_prefix("gitdir:")?.trim();
         Some(folder.join(real).join("index.lock"))
@@ -23,9 +23,9 @@ pub(super) fn lock_of(path: &Path) -> Option<PathBuf> {
 }
 
 pub(super) fn is_held(lock: &Path) -> bool {
-    let about = fs::symlink_metadata(lock).and_then(|about| about.modified());
-    // Unknown, or in the future: it was made just now.
-    about.is_ok_and(|made| made.elapsed().map_or(true, |age| age < FRESH))
+    let metadata = fs::symlink_metadata(lock).and_then(|metadata| metadata.modified());
+    // An unknown or future age counts as new.
+    metadata.is_ok_and(|modified| modified.elapsed().map_or(true, |age| age < STALE_AFTER))
 }
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lock_is_found_from_below() {
+    fn lock_is_found_for_files_and_submodules() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = |name: &str| folder.path().join(name);
         fs::create_dir_all(path("repository/.git/modules/sub")).expect("a repository");
@@ -48,7 +48,7 @@ mod tests {
         fs::write(&lock, "").expect("a lock");
         assert!(is_held(&path("repository/.git/modules/sub/index.lock")));
         fs::File::open(&lock)
-            .and_then(|file| file.set_modified(std::time::SystemTime::now() - FRESH))
+            .and_then(|file| file.set_modified(std::time::SystemTime::now() - STALE_AFTER))
             .expect("an old lock");
         assert!(!is_held(&lock), "what a killed git left");
         assert_eq!(lock_of(&path("file")), None);

@@ -1,11 +1,11 @@
-//! Which folders lie on file systems that do not tell of all changes.
+//! Detects file systems that do not report all changes.
 //!
-//! A change made on another machine (or on the host of a virtual one) causes no event here.
+//! A change made on another machine (or on the host of a virtual machine) causes no inotify event here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Told by the kernel as `fuse.<name>` or by these names.
+/// Names of such file systems in `mountinfo`, besides `fuse.<name>`.
 const EVENTLESS: [&str; 17] = [
     "9p",
     "afs",
@@ -25,79 +25,79 @@ const EVENTLESS: [&str; 17] = [
     "virtiofs",
     "vmhgfs",
 ];
-/// FUSE file systems that nobody else writes to.
+/// FUSE file systems that only this machine writes to.
 const LOCAL_FUSE: [&str; 5] =
     ["fuse.fuse-overlayfs", "fuse.bindfs", "fuse.gocryptfs", "fuse.encfs", "fuse.lxcfs"];
 
-/// Who decides whether files are looked at or waited for.
+/// Whether files are polled or watched by events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum WatchMode {
     #[default]
-    BySystem,
-    AlwaysLook,
-    NeverLook,
+    Auto,
+    Poll,
+    Events,
 }
 
-impl Choice {
+impl WatchMode {
     /// From `LILT_WATCH`.
-    pub(super) fn from_variable(value: Option<&str>) -> Choice {
+    pub(super) fn from_variable(value: Option<&str>) -> WatchMode {
         match value {
-            Some("poll") => Choice::AlwaysLook,
-            Some("events") => Choice::NeverLook,
-            _ => Choice::BySystem,
+            Some("poll") => WatchMode::Poll,
+            Some("events") => WatchMode::Events,
+            _ => WatchMode::Auto,
         }
     }
 }
 
-/// The mounts that matter.
+/// The mount table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mounts {
-    choice: Choice,
-    /// Every mount with the name of its file system, if that one tells nothing.
+    mode: WatchMode,
+    /// Every mount point, with the name of its file system if that does not report all changes. Empty if all do.
     mounts: Vec<(PathBuf, Option<String>)>,
 }
 
 impl Mounts {
-    pub(super) fn read(choice: Choice) -> Mounts {
-        // Without /proc nothing is known: then events are trusted.
-        Mounts::parse(choice, &fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+    pub(super) fn read(mode: WatchMode) -> Mounts {
+        // Without /proc the mounts are unknown: then events are trusted.
+        Mounts::parse(mode, &fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
     }
 
-    fn parse(choice: Choice, text: &str) -> Mounts {
+    fn parse(mode: WatchMode, text: &str) -> Mounts {
         let mut mounts: Vec<_> = text.lines().filter_map(parse_line).collect();
         if mounts.iter().all(|(_, kind)| kind.is_none()) {
-            // The usual case, and then there is nothing to look up.
+            // The usual case: no lookups are needed.
             mounts.clear();
         }
-        Mounts { choice, mounts }
+        Mounts { mode, mounts }
     }
 
-    /// Why this path must be looked at now and then: what it lies on. None: its changes are told.
+    /// Returns the reason to poll this path, or `None` if events report its changes.
     pub(super) fn eventless(&self, path: &Path) -> Option<String> {
-        match self.choice {
-            Choice::AlwaysLook => return Some("a file system that LILT_WATCH=poll is set for".to_owned()),
-            Choice::NeverLook => return None,
-            Choice::BySystem if self.mounts.is_empty() => return None,
-            Choice::BySystem => {}
+        match self.mode {
+            WatchMode::Poll => return Some("a file system that LILT_WATCH=poll is set for".to_owned()),
+            WatchMode::Events => return None,
+            WatchMode::Auto if self.mounts.is_empty() => return None,
+            WatchMode::Auto => {}
         }
-        // Where it, or what is there of it, really lies. A later mount lies over an earlier one.
+        // Resolves the existing part of the path. A later mount covers an earlier one.
         let real = path.ancestors().find_map(|above| fs::canonicalize(above).ok())?;
         let above = self.mounts.iter().enumerate().filter(|(_, (point, _))| real.starts_with(point));
         let (_, (_, kind)) = above.max_by_key(|(index, (point, _))| (point.components().count(), *index))?;
-        kind.as_deref().map(words)
+        kind.as_deref().map(describe)
     }
 
-    /// The same for a folder below a root that was asked about, without asking where it really lies.
+    /// Returns the reason to poll a folder that is a mount point below a root, without resolving links.
     pub(super) fn eventless_point(&self, folder: &Path) -> Option<String> {
-        if self.choice != Choice::BySystem || self.mounts.is_empty() {
+        if self.mode != WatchMode::Auto || self.mounts.is_empty() {
             return None;
         }
         let (_, kind) = self.mounts.iter().rev().find(|(point, _)| point == folder)?;
-        kind.as_deref().map(words)
+        kind.as_deref().map(describe)
     }
 }
 
-fn words(kind: &str) -> String {
+fn describe(kind: &str) -> String {
     format!("a file system ({kind}) that does not tell of all changes")
 }
 
@@ -125,20 +125,20 @@ mod tests {
 ";
 
     #[test]
-    fn the_nearest_mount_decides() {
-        let mounts = Mounts::parse(Choice::BySystem, TABLE);
+    fn nearest_mount_decides_about_polling() {
+        let mounts = Mounts::parse(WatchMode::Auto, TABLE);
         let kind = |path: &str| mounts.eventless(Path::new(path));
-        let words = |kind: &str| Some(format!("a file system ({kind}) that does not tell of all changes"));
+        let describe = |kind: &str| Some(format!("a file system ({kind}) that does not tell of all changes"));
         assert_eq!(kind("/"), None);
-        assert_eq!(kind("/tmp/not/there"), words("nfs4"));
-        assert_eq!(kind("/usr/lib"), words("fuse.sshfs"));
+        assert_eq!(kind("/tmp/not/there"), describe("nfs4"));
+        assert_eq!(kind("/usr/lib"), describe("fuse.sshfs"));
         assert_eq!(kind("/var/lib"), None);
-        assert_eq!(Mounts::parse(Choice::NeverLook, TABLE).eventless(Path::new("/usr")), None);
-        assert!(Mounts::parse(Choice::AlwaysLook, "").eventless(Path::new("/")).is_some());
+        assert_eq!(Mounts::parse(WatchMode::Events, TABLE).eventless(Path::new("/usr")), None);
+        assert!(Mounts::parse(WatchMode::Poll, "").eventless(Path::new("/")).is_some());
     }
 
     #[test]
-    fn names_with_spaces_are_read() {
+    fn mount_point_with_spaces_is_parsed() {
         assert_eq!(parse_line(TABLE.lines().nth(2).expect("a line")), Some(("/tmp/a b".into(), None)));
     }
 }

@@ -1,7 +1,7 @@
-//! Looking at files again and again, where the system does not tell of their changes.
+//! Polls files where the system does not report their changes.
 //!
-//! A thread of its own, because a look at a slow file system takes as long as it takes. It is started with the first
-//! place to look at.
+//! Runs on its own thread, because reading a slow file system may take long. The thread is started with the first
+//! polled path.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, Metadata};
@@ -17,189 +17,189 @@ use lilt_model::ignore::Matcher;
 use lilt_model::os_error::is_shortage;
 
 use super::region::RegionId;
-use super::ring;
 use super::temporary::{is_private_folder, is_temporary};
+use super::wake;
 
-/// The pause between two looks …
+/// The minimum pause between two polls …
 pub(super) const PERIOD: Duration = Duration::from_millis(500);
-/// … and how many times as long as the look itself it is at least, so that big trees do not keep a core busy.
-const EASE: u32 = 9;
+/// … and the minimum pause as a multiple of the duration of a poll, so that big trees do not keep a core busy.
+const PAUSE_FACTOR: u32 = 9;
 
-/// A file or a folder with all below it, for one region.
-type Place = (RegionId, PathBuf);
+/// A polled path of one region.
+type PolledPath = (RegionId, PathBuf);
 
-/// How much of a place counts.
+/// How much of a polled path to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
     /// The file or folder itself.
     Entry,
-    /// All below it, too.
+    /// Also everything below it.
     Tree,
 }
 
 #[derive(Debug)]
-enum Order {
-    Look { place: Place, depth: Depth, matcher: Arc<Matcher> },
+enum PollCommand {
+    Add { path: PolledPath, depth: Depth, matcher: Arc<Matcher> },
     Forget { region: RegionId },
 }
 
-/// What a look found.
+/// The changes found by one poll.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct PollResult {
     pub(super) region: RegionId,
-    /// Changed, new or gone; empty for the first look, which only takes note.
+    /// Changed, created or deleted; empty for the first poll, which only records the state.
     pub(super) paths: Vec<PathBuf>,
-    /// New, with nothing in them.
+    /// New and empty folders.
     pub(super) folders: Vec<PathBuf>,
-    /// Folders that are new or have another mode, and whether they are new.
+    /// Folders that are new or whose mode has changed, and whether they are new.
     pub(super) modes: Vec<(PathBuf, bool)>,
     pub(super) first: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Poller {
-    /// None: not started. Unbounded: one order for each place and region.
-    orders: Option<Sender<Order>>,
-    /// What is to be ordered when the thread runs: it could not be started yet.
-    waiting: Vec<Order>,
-    /// When to try to start it again.
+    /// `None` if the thread is not started. Unbounded: one command for each path and region.
+    commands: Option<Sender<PollCommand>>,
+    /// Commands to send when the thread could be started.
+    waiting: Vec<PollCommand>,
+    /// When to retry starting the thread.
     retry: Option<Instant>,
-    /// Unbounded: the thread that reads it does nothing that takes long.
-    seen: Sender<Seen>,
-    /// Shared with the thread, so that starting it takes no descriptor.
-    bell: Arc<UnixStream>,
+    /// Unbounded: the receiving thread never blocks for long.
+    results: Sender<PollResult>,
+    /// Shared with the thread, so that starting it needs no descriptor.
+    waker: Arc<UnixStream>,
 }
 
 impl Poller {
-    /// `bell` wakes the one who reads what is seen.
-    pub(super) fn new(bell: UnixStream) -> (Poller, Receiver<Seen>) {
-        let (seen, received) = channel();
-        let bell = Arc::new(bell);
-        (Poller { orders: None, waiting: Vec::new(), retry: None, seen, bell }, received)
+    /// `waker` wakes the receiver of the results.
+    pub(super) fn new(waker: UnixStream) -> (Poller, Receiver<PollResult>) {
+        let (results, received) = channel();
+        let waker = Arc::new(waker);
+        (Poller { commands: None, waiting: Vec::new(), retry: None, results, waker }, received)
     }
 
-    /// Looks at a place from now on; the first thing that is seen says that it has begun.
-    pub(super) fn look(&mut self, region: RegionId, path: PathBuf, depth: Depth, matcher: Arc<Matcher>) {
-        self.waiting.push(Order::Look { place: (region, path), depth, matcher });
-        self.pass_on();
+    /// Starts polling a path. The first result confirms that its state was recorded.
+    pub(super) fn add(&mut self, region: RegionId, path: PathBuf, depth: Depth, matcher: Arc<Matcher>) {
+        self.waiting.push(PollCommand::Add { path: (region, path), depth, matcher });
+        self.send_waiting();
     }
 
     pub(super) fn forget(&mut self, region: RegionId) {
-        self.waiting.push(Order::Forget { region });
-        self.pass_on();
+        self.waiting.push(PollCommand::Forget { region });
+        self.send_waiting();
     }
 
-    /// When [`Self::retry`] is to be called.
+    /// Returns when to call [`Self::retry`].
     pub(super) fn retry_time(&self) -> Option<Instant> {
         self.retry
     }
 
-    /// Tries again to start the thread, if it is time.
+    /// Retries to start the thread, if it is time.
     pub(super) fn retry(&mut self) {
         if self.retry.is_some_and(|retry| retry <= Instant::now()) {
             self.retry = None;
-            self.pass_on();
+            self.send_waiting();
         }
     }
 
-    fn pass_on(&mut self) {
-        if self.orders.is_none() && self.retry.is_none() {
+    fn send_waiting(&mut self) {
+        if self.commands.is_none() && self.retry.is_none() {
             self.start();
         }
-        if let Some(orders) = &self.orders {
-            for order in self.waiting.drain(..) {
-                // The thread ends only after us.
-                let _ = orders.send(order);
+        if let Some(commands) = &self.commands {
+            for command in self.waiting.drain(..) {
+                // The thread lives longer than the sender.
+                let _ = commands.send(command);
             }
         }
     }
 
-    /// Nobody waits for the thread: a look may hang as long as a server does not answer. It ends after the look in
-    /// which it is no longer wanted.
+    /// Starts the thread. It is never joined, because a poll may hang while a file server does not respond. It ends
+    /// after the current poll when the sender of commands is dropped.
     fn start(&mut self) {
-        let (orders, received) = channel();
-        let (seen, bell) = (self.seen.clone(), Arc::clone(&self.bell));
-        let look = move || Looker { orders: received, seen, bell, places: HashMap::new() }.run();
-        match std::thread::Builder::new().name("lilt-poll".into()).spawn(look) {
-            Ok(_) => self.orders = Some(orders),
-            // This machine has no more processes, or no memory.
+        let (commands, received) = channel();
+        let (results, waker) = (self.results.clone(), Arc::clone(&self.waker));
+        let poll = move || PollThread { commands: received, results, waker, snapshots: HashMap::new() }.run();
+        match std::thread::Builder::new().name("lilt-poll".into()).spawn(poll) {
+            Ok(_) => self.commands = Some(commands),
+            // The limit of processes or the memory is exhausted.
             Err(error) => {
-                tracing::warn!(%error, "cannot start to look at files yet");
+                tracing::warn!(%error, "cannot start the polling thread yet");
                 self.retry = Some(Instant::now() + PERIOD);
             }
         }
     }
 }
 
-struct Looker {
-    orders: Receiver<Order>,
-    seen: Sender<Seen>,
-    bell: Arc<UnixStream>,
-    places: HashMap<Place, (Depth, Arc<Matcher>, Snapshot)>,
+struct PollThread {
+    commands: Receiver<PollCommand>,
+    results: Sender<PollResult>,
+    waker: Arc<UnixStream>,
+    snapshots: HashMap<PolledPath, (Depth, Arc<Matcher>, Snapshot)>,
 }
 
-impl Looker {
+impl PollThread {
     fn run(mut self) {
         let mut pause = PERIOD;
         let mut next = Instant::now() + pause;
         loop {
             let wait = next.saturating_duration_since(Instant::now());
-            match self.orders.recv_timeout(wait) {
-                Ok(order) => self.obey(order),
+            match self.commands.recv_timeout(wait) {
+                Ok(command) => self.handle(command),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     let begin = Instant::now();
-                    self.look_at_all();
-                    pause = PERIOD.max(begin.elapsed() * EASE);
+                    self.poll_all();
+                    pause = PERIOD.max(begin.elapsed() * PAUSE_FACTOR);
                     next = Instant::now() + pause;
                 }
             }
         }
     }
 
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::Look { place, depth, matcher } => {
+    fn handle(&mut self, command: PollCommand) {
+        match command {
+            PollCommand::Add { path, depth, matcher } => {
                 let now = loop {
-                    match Snapshot::take(&place.1, depth, &matcher) {
+                    match Snapshot::take(&path.1, depth, &matcher) {
                         Ok(now) => break now,
                         Err(_) => std::thread::sleep(PERIOD),
                     }
                 };
-                let region = place.0;
-                // Taken anew, because what was there before it came back is of no use.
-                let before = self.places.insert(place.clone(), (depth, matcher, now.clone()));
+                let region = path.0;
+                // The path may be polled already: then report the difference to the last poll.
+                let before = self.snapshots.insert(path.clone(), (depth, matcher, now.clone()));
                 let difference = before.map(|(_, _, before)| before.difference(&now)).unwrap_or_default();
-                self.tell(difference.seen(region, true));
+                self.report(difference.into_result(region, true));
             }
-            Order::Forget { region } => self.places.retain(|(holder, _), _| *holder != region),
+            PollCommand::Forget { region } => self.snapshots.retain(|(holder, _), _| *holder != region),
         }
     }
 
-    fn look_at_all(&mut self) {
-        let mut told = Vec::new();
-        for ((region, path), (depth, matcher, before)) in &mut self.places {
-            // While this machine lacks what a look needs, nothing seems to be there. The next look tells.
+    fn poll_all(&mut self) {
+        let mut changed_regions = Vec::new();
+        for ((region, path), (depth, matcher, before)) in &mut self.snapshots {
+            // During a shortage files may seem to be missing. The next poll reports the changes.
             let Ok(now) = Snapshot::take(path, *depth, matcher) else { continue };
             let difference = before.difference(&now);
             if difference != Difference::default() {
-                told.push(difference.seen(*region, false));
+                changed_regions.push(difference.into_result(*region, false));
                 *before = now;
             }
         }
-        told.into_iter().for_each(|seen| self.tell(seen));
+        changed_regions.into_iter().for_each(|results| self.report(results));
     }
 
-    fn tell(&self, seen: Seen) {
-        // A reader that is gone ends us with the next look at the orders.
-        let _ = self.seen.send(seen);
-        ring(&self.bell);
+    fn report(&self, results: PollResult) {
+        // If the receiver is gone, the next read of commands ends the thread.
+        let _ = self.results.send(results);
+        wake(&self.waker);
     }
 }
 
-/// What tells a file from what it was.
+/// The metadata that shows a change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     is_folder: bool,
     mode: u32,
     size: u64,
@@ -208,25 +208,25 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-impl Stamp {
-    fn of(about: &Metadata) -> Stamp {
-        if about.is_dir() {
-            // That it is there, and how it may be used: what is in it is looked at.
-            let mode = about.mode();
-            return Stamp { is_folder: true, mode, size: 0, inode: 0, modified: (0, 0), changed: (0, 0) };
+impl FileStamp {
+    fn of(metadata: &Metadata) -> FileStamp {
+        if metadata.is_dir() {
+            // Only existence and mode: the content of a folder is compared entry by entry.
+            let mode = metadata.mode();
+            return FileStamp { is_folder: true, mode, size: 0, inode: 0, modified: (0, 0), changed: (0, 0) };
         }
-        Stamp {
+        FileStamp {
             is_folder: false,
-            mode: about.mode(),
-            size: about.size(),
-            inode: about.ino(),
-            modified: (about.mtime(), about.mtime_nsec()),
-            changed: (about.ctime(), about.ctime_nsec()),
+            mode: metadata.mode(),
+            size: metadata.size(),
+            inode: metadata.ino(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
         }
     }
 }
 
-/// What could be had; an error only for a shortage of this machine, which says nothing of what is there.
+/// Turns all errors into `None`, except for a shortage on this machine, which says nothing about the file.
 fn unless_short<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -235,35 +235,35 @@ fn unless_short<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// A tree as it was at one moment.
+/// The state of a tree at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Snapshot(BTreeMap<PathBuf, Stamp>);
+struct Snapshot(BTreeMap<PathBuf, FileStamp>);
 
 impl Snapshot {
-    /// Fails only for a shortage of this machine.
+    /// Reads a tree. Fails only for a shortage on this machine.
     fn take(root: &Path, depth: Depth, matcher: &Matcher) -> io::Result<Snapshot> {
         let mut found = BTreeMap::new();
         let mut open = Vec::new();
         // The root itself may be a link.
-        if let Some(about) = unless_short(fs::metadata(root))? {
-            if about.is_dir() && depth == Depth::Tree {
+        if let Some(metadata) = unless_short(fs::metadata(root))? {
+            if metadata.is_dir() && depth == Depth::Tree {
                 open.push(root.to_path_buf());
             }
-            found.insert(root.to_path_buf(), Stamp::of(&about));
+            found.insert(root.to_path_buf(), FileStamp::of(&metadata));
         }
         while let Some(folder) = open.pop() {
-            // What cannot be read now is gone now; the next look tells if it was not.
+            // A folder that cannot be read counts as deleted; the next poll corrects it.
             for entry in unless_short(fs::read_dir(&folder))?.into_iter().flatten().flatten() {
-                let Some(about) = unless_short(entry.metadata())? else { continue };
+                let Some(metadata) = unless_short(entry.metadata())? else { continue };
                 let (path, name) = (entry.path(), entry.file_name());
                 let name = name.to_string_lossy();
-                if about.is_dir() {
+                if metadata.is_dir() {
                     if !is_private_folder(&name) && !matcher.ignores_all_below(&path) {
                         open.push(path.clone());
-                        found.insert(path, Stamp::of(&about));
+                        found.insert(path, FileStamp::of(&metadata));
                     }
                 } else if !is_temporary(&name) {
-                    found.insert(path, Stamp::of(&about));
+                    found.insert(path, FileStamp::of(&metadata));
                 }
             }
         }
@@ -279,7 +279,7 @@ impl Snapshot {
             if is_kept || gone.is_some_and(|gone| path.starts_with(gone)) {
                 continue;
             }
-            // A file in the place of a folder is among the changed files.
+            // A file that replaced a folder is among the changed files.
             if after.is_none_or(|after| after.is_folder) {
                 paths.push(path.clone());
             }
@@ -292,7 +292,7 @@ impl Snapshot {
         let changed = now.0.iter().filter(|(path, stamp)| self.0.get(*path) != Some(stamp));
         let (folders, files): (Vec<_>, Vec<_>) = changed.partition(|(_, stamp)| stamp.is_folder);
         paths.extend(files.into_iter().map(|(path, _)| path.clone()));
-        // The first of all is the place itself.
+        // The first path is the root itself.
         let root = now.0.keys().next();
         let is_new = |path: &PathBuf| !self.0.contains_key(path) && Some(path) != root;
         let folders: Vec<&PathBuf> = folders.into_iter().map(|(path, _)| path).collect();
@@ -303,21 +303,21 @@ impl Snapshot {
     }
 }
 
-/// What became of a tree.
+/// The differences between two snapshots.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Difference {
-    /// Files that are others now, and what is gone: of a folder that is gone, only itself.
+    /// Changed and deleted files. Of a deleted folder, only the folder itself.
     paths: Vec<PathBuf>,
-    /// New folders with nothing in them.
+    /// New and empty folders.
     folders: Vec<PathBuf>,
-    /// Folders that are new or have another mode, and whether they are new.
+    /// Folders that are new or whose mode has changed, and whether they are new.
     modes: Vec<(PathBuf, bool)>,
 }
 
 impl Difference {
-    fn seen(self, region: RegionId, first: bool) -> Seen {
+    fn into_result(self, region: RegionId, first: bool) -> PollResult {
         let Self { paths, folders, modes } = self;
-        Seen { region, paths, folders, modes, first }
+        PollResult { region, paths, folders, modes, first }
     }
 }
 
@@ -328,7 +328,7 @@ mod tests {
     const EMFILE: i32 = 24;
 
     #[test]
-    fn shortage_of_descriptors_is_not_taken_for_a_deletion() {
+    fn shortage_of_descriptors_is_no_deletion() {
         let missing = fs::metadata("/no/such/file");
         assert!(unless_short(missing).expect("it is no shortage").is_none());
         let short: io::Result<()> = Err(io::Error::from_raw_os_error(EMFILE));

@@ -1,4 +1,4 @@
-//! A region: one root with its ignore rules. Subscriptions that name the same one share it.
+//! A region: one watched root with its ignore rules. Subscriptions with the same root and rules share it.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -17,8 +17,8 @@ use super::service::Job;
 use super::table::NodeId;
 use crate::error::Error;
 
-/// How many links of one path are followed; the system follows as many.
-const MOST_LINKS: usize = 40;
+/// How many links of one path are followed; the same number as in the kernel.
+const MAX_LINKS: usize = 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RegionId(pub(super) u64);
@@ -29,20 +29,21 @@ pub(super) struct Region {
     pub(super) ignores: Vec<IgnoreRule>,
     pub(super) matcher: Arc<Matcher>,
     pub(super) subscribers: Vec<SubscriptionId>,
-    /// Whether only the root itself counts, not what is below it.
+    /// Whether only the root itself is watched, not what is below it.
     pub(super) is_entry: bool,
-    /// The directories it holds in the table: those of its tree, and those that report changes of the root itself.
+    /// The watched directories it holds in the table: those of its tree, and those that report changes of the root
+    /// itself.
     pub(super) held: HashSet<NodeId>,
-    /// What was at the root when it was last resolved.
-    pub(super) found: Found,
-    /// Some of it is looked at again and again.
-    pub(super) looked_at: bool,
-    /// Directories still to be walked. The last comes first: so few wait at a time, where a walk by levels would keep
-    /// the paths of nearly all directories at once.
-    pub(super) walks: Vec<Job>,
-    /// Directories still to be walked or looked at for the first time; zero: it is ready.
-    pub(super) jobs: usize,
-    /// Why it does not see everything. It then places no further watches.
+    /// The result of the last resolution of the root.
+    pub(super) resolved_root: ResolvedRoot,
+    /// Whether some of it is polled.
+    pub(super) is_polled: bool,
+    /// The stack of directories still to be walked. Walking depth first keeps it short, where a walk by levels would
+    /// hold the paths of nearly all directories at once.
+    pub(super) pending_walks: Vec<Job>,
+    /// How many directories are still to be walked or polled for the first time; at zero, the region is ready.
+    pub(super) pending_jobs: usize,
+    /// Why it misses changes. It then adds no further watches.
     pub(super) failure: Option<Failure>,
 }
 
@@ -54,23 +55,23 @@ impl Region {
         matcher: Arc<Matcher>,
     ) -> Self {
         Self {
-            found: Found { resolved: root.clone(), ..Found::default() },
+            resolved_root: ResolvedRoot { resolved: root.clone(), ..ResolvedRoot::default() },
             root,
             is_entry,
             ignores,
             matcher,
             subscribers: Vec::new(),
             held: HashSet::new(),
-            looked_at: false,
-            walks: Vec::new(),
-            jobs: 0,
+            is_polled: false,
+            pending_walks: Vec::new(),
+            pending_jobs: 0,
             failure: None,
         }
     }
 
-    /// Whether the root may be another one when the entry at `path` is replaced, moved or deleted.
+    /// Returns whether the root may change when the entry at `path` is replaced, moved or deleted.
     pub(super) fn depends_on(&self, path: &Path) -> bool {
-        let Found { resolved, links, .. } = &self.found;
+        let ResolvedRoot { resolved, links, .. } = &self.resolved_root;
         [&self.root, resolved].into_iter().chain(links).any(|part| part.starts_with(path))
     }
 
@@ -80,19 +81,19 @@ impl Region {
     }
 }
 
-/// What to tell of the files that a walk finds.
+/// Which of the files that a walk finds are reported as changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// They were there before the subscription.
+    /// None: they existed before the subscription.
     Nothing,
-    /// They are new with their directory.
+    /// All: they are new with their directory.
     Everything,
-    /// Events were lost: those that were touched since.
+    /// Those changed since this time, because events were lost.
     ChangedSince(SystemTime),
 }
 
 impl Report {
-    pub(super) fn wants(self, path: &Path) -> bool {
+    pub(super) fn includes(self, path: &Path) -> bool {
         match self {
             Report::Nothing => false,
             Report::Everything => true,
@@ -101,7 +102,7 @@ impl Report {
     }
 }
 
-/// By the time of the last change of the inode, which no program can set back. Unsure counts as changed.
+/// Compares the change time of the inode, which no program can set back. An unknown time counts as changed.
 fn changed_since(path: &Path, time: SystemTime) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let (Ok(metadata), Ok(time)) = (fs::symlink_metadata(path), time.duration_since(SystemTime::UNIX_EPOCH))
@@ -111,92 +112,92 @@ fn changed_since(path: &Path, time: SystemTime) -> bool {
     metadata.ctime() >= i64::try_from(time.as_secs()).unwrap_or(0)
 }
 
-/// What is at a root, and how its path leads there.
+/// What is at a root, and the links on the path to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    /// None: nothing is there.
-    pub(super) kind: Option<Kind>,
-    /// The root without links. Of a missing root, as far as the links lead.
+pub(super) struct ResolvedRoot {
+    /// `None` if nothing is there.
+    pub(super) kind: Option<EntryKind>,
+    /// The root with all links resolved. For a missing root, as far as possible.
     pub(super) resolved: PathBuf,
-    /// The links that were followed, each without links in the path of its directory.
+    /// The links that were followed, each with a resolved parent directory.
     pub(super) links: Vec<PathBuf>,
     /// The nearest directory above `resolved`, if the root is missing.
     pub(super) ancestor: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     File,
     Directory { device: u64, inode: u64 },
 }
 
-impl Kind {
-    pub(super) fn of(path: &Path) -> Option<Kind> {
+impl EntryKind {
+    pub(super) fn of(path: &Path) -> Option<EntryKind> {
         use std::os::unix::fs::MetadataExt as _;
         let metadata = fs::metadata(path).ok()?;
         Some(match metadata.is_dir() {
-            true => Kind::Directory { device: metadata.dev(), inode: metadata.ino() },
-            false => Kind::File,
+            true => EntryKind::Directory { device: metadata.dev(), inode: metadata.ino() },
+            false => EntryKind::File,
         })
     }
 }
 
-impl Found {
-    /// Follows links as the system does, and notes those on the way: when one is retargeted, something else is at `root`.
-    pub(super) fn at(root: &Path) -> Found {
+impl ResolvedRoot {
+    /// Follows links as the kernel does and records them: when one is retargeted, `root` leads elsewhere.
+    pub(super) fn at(root: &Path) -> ResolvedRoot {
         let mut links = Vec::new();
         let mut resolved = PathBuf::new();
-        let mut ahead: Vec<OsString> = names(root);
-        while let Some(name) = ahead.pop() {
+        let mut remaining: Vec<OsString> = components_reversed(root);
+        while let Some(name) = remaining.pop() {
             if name == ".." {
                 resolved.pop();
                 continue;
             }
             let path = resolved.join(&name);
             match fs::read_link(&path) {
-                Ok(target) if links.len() < MOST_LINKS => {
+                Ok(target) if links.len() < MAX_LINKS => {
                     links.push(path);
-                    // A target that is absolute begins with `/`, which replaces what is resolved so far.
-                    ahead.extend(names(&target));
+                    // An absolute target begins with `/`, which replaces the path resolved so far.
+                    remaining.extend(components_reversed(&target));
                 }
                 _ => resolved = path,
             }
         }
-        let kind = Kind::of(root);
+        let kind = EntryKind::of(root);
         let ancestor = match kind {
             None => resolved.ancestors().skip(1).find(|above| above.is_dir()).map(Path::to_path_buf),
             Some(_) => None,
         };
-        Found { kind, resolved, links, ancestor }
+        ResolvedRoot { kind, resolved, links, ancestor }
     }
 
     pub(super) fn is_directory(&self) -> bool {
-        matches!(self.kind, Some(Kind::Directory { .. }))
+        matches!(self.kind, Some(EntryKind::Directory { .. }))
     }
 
-    /// Whether what was there before is gone. A file that replaced a file counts as changed, not as gone.
-    pub(super) fn replaces(&self, before: &Found) -> bool {
+    /// Returns whether the former entry is gone. A file that replaced a file counts as changed, not as replaced.
+    pub(super) fn replaces(&self, before: &ResolvedRoot) -> bool {
         before.kind.is_some() && before.kind != self.kind
     }
 }
 
-/// The parts of a path, the last one first, without `.`.
-fn names(path: &Path) -> Vec<OsString> {
+/// Returns the components of a path without `.`, the last one first.
+fn components_reversed(path: &Path) -> Vec<OsString> {
     let is_part = |component: &Component<'_>| *component != Component::CurDir;
     path.components().rev().filter(is_part).map(|component| component.as_os_str().to_owned()).collect()
 }
 
-/// The directory that has this path as an entry; the root of the file system has none and is its own.
+/// Returns the parent directory; for `/`, that is `/` itself.
 pub(super) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-/// The directory is no longer there: another event tells of that.
-pub(super) fn is_gone(error: &io::Error) -> bool {
+/// Returns whether the directory no longer exists, which another event reports.
+pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// What `inotify_add_watch` says when the user's watches are used up.
+/// Returns whether `inotify_add_watch` failed because the user's watches are used up.
 pub(super) fn is_limit(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::StorageFull
 }
@@ -205,26 +206,26 @@ pub(super) fn watch_failure(path: &Path, cause: io::Error) -> Failure {
     Error::NotWatched { what: path.display().to_string(), cause }.into()
 }
 
-/// Why a place is looked at again and again.
+/// Why a path is polled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Reason {
-    /// It lies on this.
+pub(super) enum PollReason {
+    /// It is on a file system of this kind, which does not report all changes.
     Mount(String),
-    /// The system gives no more watches.
+    /// The limit of inotify watches is reached.
     Limit,
-    /// The system gives no inotify instance.
+    /// The limit of inotify instances is reached.
     NoInstance,
 }
 
-impl Reason {
+impl PollReason {
     pub(super) fn notice(&self, path: &Path, watches: usize) -> Failure {
         let path = path.display();
         match self {
-            Reason::Mount(kind) => {
+            PollReason::Mount(kind) => {
                 Failure::environment(format!("{path} lies on {kind}: lilt looks for changes twice a second"))
                     .hint("LILT_WATCH=events trusts the file system")
             }
-            Reason::Limit => Failure::environment(format!(
+            PollReason::Limit => Failure::environment(format!(
                 "the system's limit of watched directories is reached ({watches} watched by lilt): it looks for changes \
                  in {path} and others twice a second"
             ))
@@ -232,7 +233,7 @@ impl Reason {
                 "raise it with `sudo sysctl fs.inotify.max_user_watches=524288`, or name directories that need no \
                  watching in .tiltignore",
             ),
-            Reason::NoInstance => Failure::environment(
+            PollReason::NoInstance => Failure::environment(
                 "the system's limit of programs that watch files is reached: lilt looks for changes twice a second",
             )
             .hint("raise it with `sudo sysctl fs.inotify.max_user_instances=512`"),

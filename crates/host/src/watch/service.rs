@@ -1,5 +1,5 @@
-//! The thread that owns the inotify instance: it waits for events and commands, and walks new directories between
-//! them, a few at a time, so that no one's change waits for another's big tree.
+//! The thread that owns the inotify instance: it waits for events and commands and walks new directories in between, a
+//! few at a time, so that a big tree does not delay the changes of other subscriptions.
 
 mod events;
 #[cfg(test)]
@@ -24,10 +24,10 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::oneshot;
 
-use super::delivery::{Content, Delivery};
-use super::mounts::{Choice, Mounts};
-use super::poll::{Depth, Poller, Seen};
-use super::region::{Reason, Region, RegionId, Report};
+use super::delivery::{ChangeKind, Delivery};
+use super::mounts::{Mounts, WatchMode};
+use super::poll::{Depth, PollResult, Poller};
+use super::region::{PollReason, Region, RegionId, Report};
 use super::table::Table;
 use super::{Command, SubscriptionId};
 use crate::environment;
@@ -37,29 +37,29 @@ pub(super) use walk::Job;
 
 /// Holds a few hundred events.
 const BUFFER: usize = 64 * 1024;
-/// How long what is known of mounts is believed.
+/// How long the mount table is cached.
 const MOUNTS_LAST: Duration = Duration::from_secs(1);
-/// How many buffers are read before batches and commands get their turn.
+/// How many buffers are read before batches and commands are handled.
 const READS: usize = 16;
 
 pub(super) fn start(
     commands: Receiver<Command>,
-    bell: UnixStream,
-    for_poller: UnixStream,
+    waker: UnixStream,
+    poller_waker: UnixStream,
 ) -> Result<JoinHandle<()>, Failure> {
-    // Too many programs watch files: then we look at them.
+    // The limit of inotify instances is reached: then all files are polled.
     let inotify = Inotify::init().inspect_err(|error| tracing::warn!(%error, "no inotify instance")).ok();
-    let (poller, seen) = Poller::new(for_poller);
-    let choice = Choice::from_variable(environment::variable(environment::LILT_WATCH).as_deref());
-    let state = State::new(inotify, poller, choice);
+    let (poller, results) = Poller::new(poller_waker);
+    let mode = WatchMode::from_variable(environment::variable(environment::LILT_WATCH).as_deref());
+    let state = State::new(inotify, poller, mode);
     std::thread::Builder::new()
         .name("lilt-watch".into())
-        .spawn(move || run(&commands, &seen, &bell, state))
+        .spawn(move || run(&commands, &results, &waker, state))
         .map_err(|cause| Error::NotStarted { what: "watching files".to_owned(), cause }.into())
 }
 
-/// Runs until the last sender of commands is gone. `bell` becomes readable with every command.
-fn run(commands: &Receiver<Command>, seen: &Receiver<Seen>, bell: &UnixStream, mut state: State) {
+/// Runs until the last sender of commands is dropped. `waker` becomes readable with every command.
+fn run(commands: &Receiver<Command>, results: &Receiver<PollResult>, waker: &UnixStream, mut state: State) {
     let mut buffer = vec![0; BUFFER];
     loop {
         if let Err(error) = read_events(&mut buffer, &mut state) {
@@ -70,31 +70,31 @@ fn run(commands: &Receiver<Command>, seen: &Receiver<Seen>, bell: &UnixStream, m
             match commands.try_recv() {
                 Ok(command) => {
                     if matches!(command, Command::Subscribe { .. }) {
-                        // What happened before is not the new subscriber's business. Should this fail, so will the
-                        // next read, which says so.
+                        // Earlier changes are not for the new subscriber. An error is reported by the next read.
                         let _ = read_events(&mut buffer, &mut state);
                     }
-                    state.obey(command);
+                    state.handle(command);
                 }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return,
             }
         }
-        seen.try_iter().for_each(|seen| state.looked(seen));
+        results.try_iter().for_each(|results| state.apply_poll_result(results));
         state.retry_delayed();
         state.walk_some();
         state.delivery.flush();
         state.poller.retry();
-        if let Err(error) = wait(bell, &state) {
+        if let Err(error) = wait(waker, &state) {
             tracing::error!(%error, "cannot wait for file events");
             return;
         }
     }
 }
 
-/// Waits for an event, a command or the end of a gathering; not at all if there are directories to walk.
-fn wait(bell: &UnixStream, state: &State) -> io::Result<()> {
-    let wake = state.delivery.wake().into_iter().chain(state.poller.retry_time()).chain(state.retry).min();
+/// Waits for an event, a command or a due batch; returns at once if there are directories to walk.
+fn wait(waker: &UnixStream, state: &State) -> io::Result<()> {
+    let wake =
+        state.delivery.next_check().into_iter().chain(state.poller.retry_time()).chain(state.retry).min();
     let timeout = match wake {
         _ if state.has_work() => PollTimeout::ZERO,
         None => PollTimeout::NONE,
@@ -103,25 +103,25 @@ fn wait(bell: &UnixStream, state: &State) -> io::Result<()> {
             PollTimeout::try_from(micros.div_ceil(1000)).unwrap_or(PollTimeout::MAX)
         }
     };
-    let mut sources = vec![PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+    let mut sources = vec![PollFd::new(waker.as_fd(), PollFlags::POLLIN)];
     sources.extend(state.table.inotify().map(|inotify| PollFd::new(inotify.as_fd(), PollFlags::POLLIN)));
     match poll(&mut sources, timeout) {
         Err(Errno::EINTR) => return Ok(()),
         polled => polled?,
     };
     if sources[0].any() == Some(true) {
-        silence(bell)?;
+        drain_waker(waker)?;
     }
     Ok(())
 }
 
-/// Takes all rings at once; the commands they stand for are read after this.
-fn silence(mut bell: &UnixStream) -> io::Result<()> {
-    let mut rings = [0; 256];
+/// Drains the waker; the commands are read after this.
+fn drain_waker(mut waker: &UnixStream) -> io::Result<()> {
+    let mut buffer = [0; 256];
     loop {
-        match bell.read(&mut rings) {
-            // Zero: all senders are gone, as the next look at the commands tells.
-            Ok(length) if length < rings.len() => return Ok(()),
+        match waker.read(&mut buffer) {
+            // Zero: all senders are gone, which the next read of commands reports.
+            Ok(length) if length < buffer.len() => return Ok(()),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -134,9 +134,9 @@ fn read_events(buffer: &mut [u8], state: &mut State) -> io::Result<()> {
     for _ in 0..READS {
         let Some(inotify) = state.table.inotify_mut() else { return Ok(()) };
         match inotify.read_events(buffer) {
-            Ok(events) => events.for_each(|event| state.see(&event)),
+            Ok(events) => events.for_each(|event| state.handle_event(&event)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                state.quiet = SystemTime::now();
+                state.drained_at = SystemTime::now();
                 return Ok(());
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -153,34 +153,34 @@ struct State {
     subscribers: HashMap<SubscriptionId, Subscriber>,
     regions: HashMap<RegionId, Region>,
     by_root: HashMap<PathBuf, Vec<RegionId>>,
-    /// The regions with directories to walk. They take turns, so that none waits for another's big tree.
+    /// The regions with directories to walk, served round-robin, so that none waits for another's big tree.
     turns: VecDeque<RegionId>,
     poller: Poller,
-    /// What this machine had no memory for.
+    /// Work to retry after a shortage of memory.
     delayed: Vec<Delayed>,
-    /// When that is tried again.
+    /// When to retry it.
     retry: Option<Instant>,
     mounts: Mounts,
     mounts_read: Instant,
-    choice: Choice,
-    /// Reasons to look instead of waiting for events that were told.
-    told: HashSet<Reason>,
-    /// Everything before this moment has been seen.
-    quiet: SystemTime,
+    mode: WatchMode,
+    /// Reasons for polling that were reported.
+    reported_reasons: HashSet<PollReason>,
+    /// When all events were last read.
+    drained_at: SystemTime,
     last_id: u64,
 }
 
 #[derive(Debug)]
 struct Subscriber {
     regions: Vec<RegionId>,
-    unready: HashSet<RegionId>,
+    pending_regions: HashSet<RegionId>,
     failure: Option<Failure>,
-    /// Taken when it has been told.
+    /// Taken when readiness was reported.
     ready: Option<oneshot::Sender<Result<(), Failure>>>,
 }
 
 impl State {
-    fn new(inotify: Option<Inotify>, poller: Poller, choice: Choice) -> Self {
+    fn new(inotify: Option<Inotify>, poller: Poller, mode: WatchMode) -> Self {
         Self {
             table: Table::new(inotify),
             delivery: Delivery::default(),
@@ -191,11 +191,11 @@ impl State {
             poller,
             delayed: Vec::new(),
             retry: None,
-            mounts: Mounts::read(choice),
+            mounts: Mounts::read(mode),
             mounts_read: Instant::now(),
-            choice,
-            told: HashSet::new(),
-            quiet: SystemTime::now(),
+            mode,
+            reported_reasons: HashSet::new(),
+            drained_at: SystemTime::now(),
             last_id: 0,
         }
     }
@@ -205,13 +205,13 @@ impl State {
         self.last_id
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle(&mut self, command: Command) {
         match command {
-            Command::Subscribe { files, matcher, manner, id, ready } => {
+            Command::Subscribe { files, matcher, options, id, ready } => {
                 let subscription = SubscriptionId(self.new_id());
-                // No receiver: the subscription was dropped before it began.
+                // No receiver: the subscription was dropped already.
                 if id.send(subscription).is_ok() {
-                    self.delivery.open(subscription, manner);
+                    self.delivery.open(subscription, options);
                     self.subscribe(subscription, files, &matcher, ready);
                 }
             }
@@ -219,11 +219,11 @@ impl State {
             Command::Unsubscribe { id } => self.unsubscribe(id),
             Command::TakeOver { from, to, done } => {
                 self.take_over(from, to);
-                // One that was dropped meanwhile hears nothing more of either.
+                // The subscription may have been dropped meanwhile.
                 let _ = done.send(());
             }
             Command::CountWatches { reply } => {
-                // An asker that is gone needs no answer.
+                // The caller may have stopped waiting.
                 let _ = reply.send(self.table.count());
             }
         }
@@ -237,11 +237,11 @@ impl State {
         ready: oneshot::Sender<Result<(), Failure>>,
     ) {
         if self.mounts_read.elapsed() > MOUNTS_LAST {
-            self.mounts = Mounts::read(self.choice);
+            self.mounts = Mounts::read(self.mode);
             self.mounts_read = Instant::now();
         }
         let mut regions: Vec<RegionId> = Vec::new();
-        let mut fresh = Vec::new();
+        let mut added = Vec::new();
         let FileSet { roots, entries, ignores } = files;
         let roots = roots.into_iter().filter(|root| !entries.contains(root)).map(|root| (root, false));
         let roots: Vec<(PathBuf, bool)> = roots.collect();
@@ -251,7 +251,7 @@ impl State {
                 None => {
                     let region = Region::new(root, is_entry, ignores.clone(), matcher.clone());
                     let region = self.add_region(region);
-                    fresh.push(region);
+                    added.push(region);
                     region
                 }
             };
@@ -264,16 +264,17 @@ impl State {
                 region.subscribers.push(id);
             }
         }
-        let unready = regions.iter().copied().collect();
-        let subscriber = Subscriber { regions: regions.clone(), unready, failure: None, ready: Some(ready) };
+        let pending_regions = regions.iter().copied().collect();
+        let subscriber =
+            Subscriber { regions: regions.clone(), pending_regions, failure: None, ready: Some(ready) };
         self.subscribers.insert(id, subscriber);
-        for region in fresh {
-            self.settle(region, Report::Nothing);
+        for region in added {
+            self.set_up(region, Report::Nothing);
         }
         for region in regions {
-            self.tell_ready(region);
+            self.notify_ready(region);
         }
-        self.tell_if_ready(id);
+        self.notify_if_ready(id);
     }
 
     fn find_region(&self, root: &Path, is_entry: bool, ignores: &[IgnoreRule]) -> Option<RegionId> {
@@ -320,44 +321,48 @@ impl State {
         for node in region.held {
             self.table.release(node, id);
         }
-        if region.looked_at {
+        if region.is_polled {
             self.poller.forget(id);
         }
     }
 
-    /// Tells the subscribers of a region if it has become ready.
-    fn tell_ready(&mut self, id: RegionId) {
-        let Some(region) = self.regions.get(&id).filter(|region| region.jobs == 0) else { return };
+    /// Notifies the subscribers of a region if it has become ready.
+    fn notify_ready(&mut self, id: RegionId) {
+        let Some(region) = self.regions.get(&id).filter(|region| region.pending_jobs == 0) else { return };
         let failure = region.failure.clone();
         for subscription in region.subscribers.clone() {
             let Some(subscriber) = self.subscribers.get_mut(&subscription) else { continue };
-            if subscriber.unready.remove(&id) {
+            if subscriber.pending_regions.remove(&id) {
                 subscriber.failure = subscriber.failure.take().or_else(|| failure.clone());
-                self.tell_if_ready(subscription);
+                self.notify_if_ready(subscription);
             }
         }
     }
 
-    fn tell_if_ready(&mut self, id: SubscriptionId) {
+    fn notify_if_ready(&mut self, id: SubscriptionId) {
         let Some(subscriber) =
-            self.subscribers.get_mut(&id).filter(|subscriber| subscriber.unready.is_empty())
+            self.subscribers.get_mut(&id).filter(|subscriber| subscriber.pending_regions.is_empty())
         else {
             return;
         };
         if let Some(ready) = subscriber.ready.take() {
-            // Nobody has to wait for it.
+            // The subscriber may not be waiting.
             let _ = ready.send(subscriber.failure.take().map_or(Ok(()), Err));
         }
     }
 
-    /// From now on this region misses changes. Told once: by `ready` to those who wait for it, in a batch to others.
+    /// Records why this region misses changes from now on. Reported once: by `ready` to subscribers that are not ready
+    /// yet, in a batch to others.
     fn fail(&mut self, id: RegionId, failure: Failure) {
         let Some(region) = self.regions.get_mut(&id) else { return };
         if region.failure.is_some() {
             return;
         }
         for subscription in &region.subscribers {
-            if self.subscribers.get(subscription).is_some_and(|subscriber| !subscriber.unready.contains(&id))
+            if self
+                .subscribers
+                .get(subscription)
+                .is_some_and(|subscriber| !subscriber.pending_regions.contains(&id))
             {
                 self.delivery.problem(*subscription, &failure);
             }
@@ -365,61 +370,61 @@ impl State {
         region.failure = Some(failure);
     }
 
-    /// Looks at a place of a region again and again from now on. Told to the first of all whom the reason concerns.
-    fn look_instead(&mut self, id: RegionId, path: PathBuf, reason: Reason) {
+    /// Polls a path of a region from now on. Each reason is reported once, to the first subscriber concerned.
+    fn poll_instead(&mut self, id: RegionId, path: PathBuf, reason: PollReason) {
         let Some(region) = self.regions.get_mut(&id) else { return };
-        region.jobs += 1;
-        region.looked_at = true;
-        if !self.told.contains(&reason)
+        region.pending_jobs += 1;
+        region.is_polled = true;
+        if !self.reported_reasons.contains(&reason)
             && let Some(subscription) = region.subscribers.first()
         {
             self.delivery.notice(*subscription, reason.notice(&path, self.table.count()));
-            self.told.insert(reason);
+            self.reported_reasons.insert(reason);
         }
         let depth = if region.is_entry { Depth::Entry } else { Depth::Tree };
-        self.poller.look(id, path, depth, region.matcher.clone());
+        self.poller.add(id, path, depth, region.matcher.clone());
     }
 
-    fn looked(&mut self, seen: Seen) {
-        for path in &seen.paths {
-            self.report(seen.region, path, Content::Complete);
+    fn apply_poll_result(&mut self, results: PollResult) {
+        for path in &results.paths {
+            self.report(results.region, path, ChangeKind::Complete);
         }
-        for folder in &seen.folders {
-            self.report(seen.region, folder, Content::Folder);
+        for folder in &results.folders {
+            self.report(results.region, folder, ChangeKind::Folder);
         }
-        for (folder, is_new) in &seen.modes {
+        for (folder, is_new) in &results.modes {
             match is_new {
-                true => self.note_mode(seen.region, folder, true),
-                false => self.report_mode(seen.region, folder),
+                true => self.record_mode(results.region, folder, true),
+                false => self.report_mode(results.region, folder),
             }
         }
-        if seen.first
-            && let Some(region) = self.regions.get_mut(&seen.region)
+        if results.first
+            && let Some(region) = self.regions.get_mut(&results.region)
         {
-            region.jobs = region.jobs.saturating_sub(1);
-            self.tell_ready(seen.region);
+            region.pending_jobs = region.pending_jobs.saturating_sub(1);
+            self.notify_ready(results.region);
         }
     }
 
-    /// The mode of a folder of a region may be another.
+    /// Reports a folder of a region if its mode has changed.
     fn report_mode(&mut self, id: RegionId, folder: &Path) {
         let Some(region) = self.regions.get(&id) else { return };
         if region.matcher.ignores(folder) {
             return;
         }
         for subscription in &region.subscribers {
-            self.delivery.mode(*subscription, folder);
+            self.delivery.check_mode(*subscription, folder);
         }
     }
 
-    /// A path of a region has changed.
-    fn report(&mut self, id: RegionId, path: &Path, content: Content) {
+    /// Reports a changed path of a region.
+    fn report(&mut self, id: RegionId, path: &Path, kind: ChangeKind) {
         let Some(region) = self.regions.get(&id) else { return };
         if region.matcher.ignores(path) {
             return;
         }
         for subscription in &region.subscribers {
-            self.delivery.change(*subscription, path, content);
+            self.delivery.change(*subscription, path, kind);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The watched directories: which watch belongs to which path, and which regions hold it.
+//! The table of watched directories: which watch belongs to which path, and which regions hold it.
 //!
-//! A directory is watched while at least one region holds it. The kernel gives one watch per directory, so two paths
-//! that lead to the same directory (by a link) share one.
+//! A directory is watched while at least one region holds it. The kernel has one watch per directory, so two paths to
+//! the same directory (by a link) share it.
 //!
-//! There may be hundreds of thousands of them, so all that is kept of one is a small node in a tree of names.
+//! There may be hundreds of thousands of directories, so each is only a small node in a tree of names.
 
 mod holders;
 mod name;
@@ -24,42 +24,41 @@ pub(super) use holders::Holders;
 pub(super) use tree::NodeId;
 use tree::Tree;
 
-/// The kernel's number for a watched directory: it counts from one. The `inotify` crate's own type is four times as
-/// big.
+/// The kernel's watch descriptor, which counts from one. The `inotify` crate's own type is four times as big.
 type Watch = NonZeroI32;
 
 #[derive(Debug)]
 pub(super) struct Table {
-    /// None: the system gives no inotify instance.
+    /// `None` if the limit of inotify instances is reached.
     inotify: Option<Inotify>,
-    /// Fewer than the system's limit.
+    /// The maximum number of watches; tests set it below the system's limit.
     pub(super) limit: usize,
     tree: Tree,
-    /// One of the paths of each watch; the tree leads from it to the others.
+    /// One node of each watch; the tree links it to the others.
     by_watch: HashMap<Watch, NodeId>,
 }
 
-/// A path that a watch stands for.
+/// A path of a watch.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct WatchedPath {
     pub(super) node: NodeId,
     pub(super) path: PathBuf,
     pub(super) holders: Holders,
 }
 
-/// Whether a directory that turns out to be a link is followed: only roots and what is above them are.
+/// Whether to follow a link: only for roots and the directories above them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Links {
     Follow,
     Refuse,
 }
 
-/// What a directory is watched for.
+/// Which changes of a directory to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interest {
     /// All changes of its files.
     Content,
-    /// Which entries it has. Others may watch the same directory for its content, too.
+    /// Only created, deleted and moved entries. Other regions may watch the same directory for its content.
     Entries,
 }
 
@@ -68,7 +67,7 @@ impl Table {
         Self { inotify, limit: usize::MAX, tree: Tree::new(), by_watch: HashMap::new() }
     }
 
-    /// What the kernel's events are read from; none if the system does not let us watch at all.
+    /// Returns the inotify instance to read events from.
     pub(super) fn inotify(&self) -> Option<&Inotify> {
         self.inotify.as_ref()
     }
@@ -80,17 +79,16 @@ impl Table {
     pub(super) fn count(&self) -> usize {
         self.by_watch.len()
     }
-
-    /// The paths that a watch stands for.
-    pub(super) fn places(&self, watch: &WatchDescriptor) -> Vec<Place> {
+    /// Returns the paths of a watch.
+    pub(super) fn paths_of(&self, watch: &WatchDescriptor) -> Vec<WatchedPath> {
         let nodes = self.nodes(watch).into_iter();
-        let place =
-            |node| Place { node, path: self.tree.path(node), holders: self.tree[node].holders.clone() };
-        nodes.map(place).collect()
+        let watched =
+            |node| WatchedPath { node, path: self.tree.path(node), holders: self.tree[node].holders.clone() };
+        nodes.map(watched).collect()
     }
 
-    /// Watches a directory for a region. Always asks the kernel, even for a path that is known: another directory may
-    /// have taken its place.
+    /// Watches a directory for a region. Always calls the kernel, even for a known path, because another directory may
+    /// have replaced it.
     pub(super) fn hold(
         &mut self,
         path: &Path,
@@ -108,15 +106,15 @@ impl Table {
             .ok_or(io::ErrorKind::InvalidData)?;
         let node = self.tree.extend(nearest, missing);
         if self.tree[node].watch != Some(watch) {
-            // Its other holders want the new directory as well.
+            // The other holders of the path get the new directory as well.
             self.unwatch(node);
-            self.join(node, watch);
+            self.attach(node, watch);
         }
         self.tree[node].holders.add(holder);
         Ok(node)
     }
 
-    /// Gives a directory up for a region; the watch goes with the last holder of its last path.
+    /// Releases a directory for a region. The watch is removed with the last holder of its last path.
     pub(super) fn release(&mut self, node: NodeId, holder: RegionId) {
         let holders = &mut self.tree[node].holders;
         if holders.remove(holder) && holders.is_empty() {
@@ -125,24 +123,24 @@ impl Table {
         }
     }
 
-    /// The kernel has ended this watch. Its nodes may stand for others from now on.
-    pub(super) fn ended(&mut self, watch: &WatchDescriptor) {
+    /// Handles that the kernel has removed a watch. Its node ids may be reused from now on.
+    pub(super) fn remove_ended_watch(&mut self, watch: &WatchDescriptor) {
         for node in self.nodes(watch) {
             self.tree[node].holders = Holders::default();
-            self.part(node);
+            self.detach(node);
             self.tree.prune(node);
         }
     }
 
-    /// A directory was moved away: what was watched in it has other paths now. Says who held what; these nodes may
-    /// stand for others from now on.
+    /// Removes all watches in a directory that was moved away. Returns their nodes, whose ids may be reused from now
+    /// on, and the holders.
     pub(super) fn moved_away(&mut self, directory: &Path) -> Vec<(NodeId, Holders)> {
         let Some(top) = self.tree.find(directory) else { return Vec::new() };
         let below = self.tree.watched_within(top);
-        below.into_iter().map(|node| (node, self.forget(node))).collect()
+        below.into_iter().map(|node| (node, self.remove_nodes(node))).collect()
     }
 
-    fn forget(&mut self, node: NodeId) -> Holders {
+    fn remove_nodes(&mut self, node: NodeId) -> Holders {
         let holders = std::mem::take(&mut self.tree[node].holders);
         self.unwatch(node);
         self.tree.prune(node);
@@ -154,9 +152,8 @@ impl Table {
         let first = watch.and_then(|watch| self.by_watch.get(&watch));
         first.map(|first| self.tree.ring(*first).collect()).unwrap_or_default()
     }
-
-    /// One more path of a watch.
-    fn join(&mut self, node: NodeId, watch: Watch) {
+    /// Adds a path to a watch.
+    fn attach(&mut self, node: NodeId, watch: Watch) {
         self.tree[node].watch = Some(watch);
         match self.by_watch.get(&watch) {
             Some(other) => self.tree.join_ring(node, *other),
@@ -166,18 +163,18 @@ impl Table {
         }
     }
 
-    /// Takes a node's watch from it, and from the kernel if this was its last path.
+    /// Removes the watch of a node, and from the kernel if this was its last path.
     fn unwatch(&mut self, node: NodeId) {
-        if let Some(watch) = self.part(node)
+        if let Some(watch) = self.detach(node)
             && let Some(inotify) = &self.inotify
         {
-            // The kernel may have ended it already, with its directory.
+            // The kernel may have removed it already, with its directory.
             let _ = remove_watch(inotify, watch.get());
         }
     }
 
-    /// One path less of a watch; says which, if it has none left.
-    fn part(&mut self, node: NodeId) -> Option<Watch> {
+    /// Removes a path from a watch. Returns the watch if no path is left.
+    fn detach(&mut self, node: NodeId) -> Option<Watch> {
         let watch = self.tree[node].watch.take()?;
         match self.tree.leave_ring(node) {
             Some(other) => {
@@ -202,7 +199,7 @@ fn flags(links: Links, interest: Interest) -> WatchFlags {
         | WatchFlags::ONLYDIR;
     let flags = match interest {
         Interest::Content => entries | WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE | WatchFlags::ATTRIB,
-        // There is one watch for all: what others want to know of the directory is kept.
+        // All regions share one watch: MASK_ADD keeps the events that others need.
         Interest::Entries => entries | WatchFlags::MASK_ADD,
     };
     match links {

@@ -1,6 +1,7 @@
-//! Names that come and go without meaning a change: editors' temporary files and folders that are never content.
+//! Names that are never reported: temporary files of editors, and folders of tools such as `.git`.
 
-/// Files that editors and tools make for a moment beside the ones they write. The list is Tilt's.
+/// Returns whether a file is a temporary one that editors and tools create beside the files they write. The list is
+/// Tilt's.
 pub(super) fn is_temporary(name: &str) -> bool {
     let dotted = |suffix: &str| name.len() > suffix.len() && name.starts_with('.') && name.ends_with(suffix);
     name == "4913"
@@ -14,7 +15,7 @@ pub(super) fn is_temporary(name: &str) -> bool {
         || [".swp", ".swx", ".swo", ".swn", ".kate-swp"].into_iter().any(dotted)
 }
 
-/// Folders whose contents are never watched below a root (a root may still lie inside one).
+/// Returns whether a folder is never watched below a root. (A root may still be inside of one.)
 pub(super) fn is_private_folder(name: &str) -> bool {
     name == ".git" || name == ".idea" || is_temporary(name)
 }
@@ -24,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_editors() {
+    fn temporary_files_of_editors_are_recognized() {
         for name in [
             "4913",
             "main.go~",

@@ -1,8 +1,8 @@
-//! A guardian for tests: this very program, told to run one test only, which is the guardian.
+//! A guardian for tests: the test binary itself, called to run only one test, which is the guardian.
 
 use lilt_host::process::Guardian;
 
-const NAME: &str = "guarded::be_the_guardian";
+const NAME: &str = "guarded::run_as_guardian";
 
 pub(crate) fn guardian() -> Guardian {
     let program = std::env::current_exe().expect("this program");
@@ -10,9 +10,9 @@ pub(crate) fn guardian() -> Guardian {
 }
 
 #[test]
-fn be_the_guardian() {
-    // Among all the others there is nothing for it to do.
+fn run_as_guardian() {
+    // Does nothing in a normal run of all tests.
     if std::env::args().nth(1).as_deref() == Some(NAME) {
-        lilt_host::process::guard().expect("it guards");
+        lilt_host::process::run_guardian().expect("it guards");
     }
 }

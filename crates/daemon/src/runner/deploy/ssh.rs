@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lilt_docker::SshSource;
-use lilt_host::files::{self, Found};
+use lilt_host::files::{self, FileEntry};
 use lilt_model::Failure;
 
 use super::given::Variables;
@@ -66,9 +66,9 @@ fn look_at(path: &str, base: &Path) -> Result<(PathBuf, bool), String> {
         lilt_model::os_error::plain(&format!("{} cannot be read: {error}", path.display()))
     };
     let real = path.canonicalize().map_err(unreadable)?;
-    match files::look_at(&real).map_err(unreadable)? {
-        Found::File { .. } => Ok((real, false)),
-        Found::Other => Ok((real, true)),
+    match files::read_entry(&real).map_err(unreadable)? {
+        FileEntry::File { .. } => Ok((real, false)),
+        FileEntry::Other => Ok((real, true)),
         _ => Err(format!("{} is neither a key nor an agent's socket", path.display())),
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use lilt_cluster::{Changes, Content, Put};
-use lilt_host::files::{self, Found, look_below};
+use lilt_host::files::{self, FileEntry, read_entry_below};
 use lilt_model::Failure;
 use lilt_model::files::{ChangedPath, FileSet};
 use lilt_model::ignore::Matcher;
@@ -30,7 +30,7 @@ pub(super) fn all_files(
     for Sync { local, .. } in &update.syncs {
         let unreadable = |error| unreadable(local, &error);
         let folder = |path: &Path| !matcher.ignores_all_below(path);
-        found.extend(files::all_below(local, folder).map_err(unreadable)?);
+        found.extend(files::walk(local, folder).map_err(unreadable)?);
     }
     found.retain(|path| !matcher.ignores(path));
     Ok(found.into_iter().collect())
@@ -139,9 +139,9 @@ impl Gathered {
         had_content: impl Fn(&Path) -> bool,
     ) -> Result<(), Failure> {
         let is_root = path == sync.local;
-        let found = look_below(&sync.local, path).map_err(|error| unreadable(path, &error))?;
+        let found = read_entry_below(&sync.local, path).map_err(|error| unreadable(path, &error))?;
         let (modified, what) = match found {
-            Found::Nothing => {
+            FileEntry::Missing => {
                 if is_root {
                     let before = before.or_else(|| had_content(path).then_some(Root::Directory));
                     destination = place_of_vanished(sync, destination, before)?;
@@ -153,7 +153,7 @@ impl Gathered {
                 self.removals.push(destination);
                 return Ok(());
             }
-            Found::File { mode, modified, content } => {
+            FileEntry::File { mode, modified, content } => {
                 if is_root {
                     if before.is_some_and(|before| before != Root::File) && is_replaced() {
                         self.removals.push(place_of_vanished(sync, destination.clone(), before)?);
@@ -164,7 +164,7 @@ impl Gathered {
             }
             // It may have taken the place of something else: of another directory with other files, perhaps. What is in it
             // now is told of, too.
-            Found::Directory { mode, modified } => {
+            FileEntry::Directory { mode, modified } => {
                 let as_file = destination.clone();
                 if is_root {
                     destination = sync.container.trim_end_matches('/').to_owned();
@@ -188,14 +188,14 @@ impl Gathered {
                 }
                 (modified, Content::Directory { mode })
             }
-            Found::Link { target, modified } => match target.into_os_string().into_string() {
+            FileEntry::Link { target, modified } => match target.into_os_string().into_string() {
                 Ok(target) => (modified, Content::Link { target }),
                 Err(_) => {
                     self.nameless.push(path.to_owned());
                     return Ok(());
                 }
             },
-            Found::Other => return Ok(()),
+            FileEntry::Other => return Ok(()),
         };
         self.copied.push(path.to_owned());
         self.puts.push(Put { path: destination, modified, what });

@@ -1,4 +1,4 @@
-//! What one subscriber still has to be told.
+//! The undelivered changes of one subscriber.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,145 +11,150 @@ use lilt_model::files::Manner;
 use tokio::sync::oneshot;
 
 use super::modes::Modes;
-use super::{Content, GATHERING};
+use super::{ChangeKind, DEBOUNCE};
 use crate::watch::{Batch, git};
 
-/// A file that was written and not closed is told when nothing has come for this long: whoever writes it may compute or
-/// read from afar between two pieces, but who keeps a log or a database open has written all there is for now.
-const WRITTEN: Duration = Duration::from_millis(200);
-/// The same for one that was found without being told of: most are complete.
-const FOUND: Duration = Duration::from_millis(20);
-/// What belongs together is told when nothing has come for this long: programs that save several files do it in one go.
-const TOGETHER: Duration = Duration::from_millis(30);
+/// A file that is written and not closed is reported after this long without a change. A writer may pause between two
+/// writes, but a program that keeps a log or a database open never closes it.
+const WRITE_QUIET: Duration = Duration::from_millis(200);
+/// The same for a file found by a walk or a poll: most are complete.
+const DISCOVERED_QUIET: Duration = Duration::from_millis(20);
+/// The same for files that are batched: programs that save several files do it without pauses.
+const BATCH_QUIET: Duration = Duration::from_millis(30);
 /// More changes than this are a burst …
-const MANY: usize = 16;
-/// … which has passed when nothing has come for this long.
-const PASSED: Duration = Duration::from_millis(30);
-/// Git may take its time between two files.
-const GIT_PASSED: Duration = Duration::from_millis(250);
-/// A burst that does not end is told in parts, and a file that is written all the time is told of.
-const LONGEST: Duration = Duration::from_secs(10);
-/// Git does end, however many files it changes on however slow a disk.
-const LONGEST_GIT: Duration = Duration::from_secs(120);
-/// How often files are told that were written all the time before.
-const RESTLESS: Duration = Duration::from_secs(1);
-/// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+const BURST_SIZE: usize = 16;
+/// … which has passed after this long without a change.
+const BURST_QUIET: Duration = Duration::from_millis(30);
+/// The same while git is running: it may pause between two files.
+const GIT_QUIET: Duration = Duration::from_millis(250);
+/// A burst that does not end is delivered in parts, and so is a file that is written all the time.
+const MAX_DELAY: Duration = Duration::from_secs(10);
+/// The same for git, which may change many files on a slow disk.
+const MAX_GIT_DELAY: Duration = Duration::from_secs(120);
+/// How often files are reported that are written all the time.
+const CONSTANT_WRITE_INTERVAL: Duration = Duration::from_secs(1);
+/// How often to check again.
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
-    /// Below these, changes belong together.
-    together: Vec<PathBuf>,
-    /// With those of other mailboxes.
+    /// Changes below these paths are batched.
+    batched_paths: Vec<PathBuf>,
+    /// Mailboxes of the same group batch their changes together.
     group: Option<String>,
     pub(super) modes: Modes,
-    /// Files that were told while somebody wrote them all the time: others do not wait for them.
-    restless: BTreeSet<PathBuf>,
-    gathered: Gathered,
+    /// Files that were reported while they were being written: others do not wait for them.
+    constantly_written: BTreeSet<PathBuf>,
+    pending: PendingBatch,
     waiting: Option<oneshot::Sender<Batch>>,
 }
 
 /// The next batch.
 #[derive(Debug, Default)]
-struct Gathered {
+struct PendingBatch {
     changes: BTreeMap<PathBuf, Change>,
-    /// Those of them that may be in the middle of being written.
-    open: BTreeSet<PathBuf>,
-    /// Some of them belong together.
-    together: bool,
+    /// Files of `changes` that may be half written.
+    being_written: BTreeSet<PathBuf>,
+    /// Some of the changes are batched.
+    has_batched: bool,
     lost: bool,
     problem: Option<Failure>,
     notice: Option<Failure>,
     since: Option<Instant>,
-    /// The newest change.
+    /// When the newest change arrived.
     last: Option<Instant>,
-    /// What git holds while it changes these files, once it was looked for.
+    /// Git's lock file for these files; the outer `None` means not looked up yet.
     lock: Option<Option<PathBuf>>,
-    /// Git was at work.
+    /// Git was running.
     git: bool,
-    /// Others of the group that are told at the same time.
+    /// How many other mailboxes of the group deliver at the same time.
     companions: usize,
-    ripe: bool,
+    is_due: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
-    content: Content,
-    /// It was not there when this batch began.
-    new: bool,
+    kind: ChangeKind,
+    /// It was created within this batch.
+    is_new: bool,
 }
 
 impl Mailbox {
-    pub(super) fn new(manner: Manner) -> Self {
-        let Manner { together, group, modes } = manner;
-        Self { together, group, modes: Modes::new(modes), ..Self::default() }
+    pub(super) fn new(options: Manner) -> Self {
+        let Manner { together: batched_paths, group, modes } = options;
+        Self { batched_paths, group, modes: Modes::new(modes), ..Self::default() }
     }
 
-    /// The group with whose changes its own belong together.
+    /// Returns the group, if some of the pending changes are batched.
     pub(super) fn group(&self) -> Option<&str> {
-        self.group.as_deref().filter(|_| self.gathered.together)
+        self.group.as_deref().filter(|_| self.pending.has_batched)
     }
 
-    /// Whether this was the end of a file's being written.
-    pub(super) fn change(&mut self, path: &Path, content: Content) -> bool {
-        if matches!(content, Content::Complete | Content::Gone) {
-            self.restless.remove(path);
+    /// Adds a change. Returns whether it completes a file that was being written.
+    pub(super) fn change(&mut self, path: &Path, kind: ChangeKind) -> bool {
+        if matches!(kind, ChangeKind::Complete | ChangeKind::Deleted) {
+            self.constantly_written.remove(path);
         }
-        if content == Content::Gone {
+        if kind == ChangeKind::Deleted {
             self.modes.forget(path);
         }
-        self.gathered.together |= self.belong_together(path);
-        self.gathered.change(path, content)
+        self.pending.has_batched |= self.is_batched(path);
+        self.pending.change(path, kind)
     }
 
-    fn belong_together(&self, path: &Path) -> bool {
-        self.together.iter().any(|above| path.starts_with(above))
+    fn is_batched(&self, path: &Path) -> bool {
+        self.batched_paths.iter().any(|above| path.starts_with(above))
     }
 
-    /// What another one has not told is told by this one, as far as it is wanted; whether there is anything.
-    pub(super) fn inherit(&mut self, other: Mailbox, is_wanted: impl Fn(&Path) -> bool) -> bool {
-        let Mailbox { gathered: Gathered { changes, open, lost, problem, notice, .. }, restless, .. } = other;
-        let mut inherits = lost || problem.is_some() || notice.is_some();
-        self.gathered.lost |= lost;
-        self.gathered.problem = self.gathered.problem.take().or(problem);
-        self.gathered.notice = self.gathered.notice.take().or(notice);
-        self.restless.extend(restless);
+    /// Takes over the undelivered changes of another mailbox, as far as they are wanted. Returns whether there were
+    /// any.
+    pub(super) fn take_over(&mut self, other: Mailbox, is_wanted: impl Fn(&Path) -> bool) -> bool {
+        let Mailbox {
+            pending: PendingBatch { changes, being_written, lost, problem, notice, .. },
+            constantly_written,
+            ..
+        } = other;
+        let mut has_changes = lost || problem.is_some() || notice.is_some();
+        self.pending.lost |= lost;
+        self.pending.problem = self.pending.problem.take().or(problem);
+        self.pending.notice = self.pending.notice.take().or(notice);
+        self.constantly_written.extend(constantly_written);
         for (path, change) in changes.into_iter().filter(|(path, _)| is_wanted(path)) {
-            inherits = true;
-            self.gathered.together |= self.belong_together(&path);
-            // What this one has seen itself is newer.
-            if let Entry::Vacant(place) = self.gathered.changes.entry(path) {
-                if open.contains(place.key()) {
-                    self.gathered.open.insert(place.key().clone());
+            has_changes = true;
+            self.pending.has_batched |= self.is_batched(&path);
+            // Changes seen by this mailbox are newer.
+            if let Entry::Vacant(place) = self.pending.changes.entry(path) {
+                if being_written.contains(place.key()) {
+                    self.pending.being_written.insert(place.key().clone());
                 }
                 place.insert(change);
             }
         }
-        inherits
+        has_changes
     }
 
     pub(super) fn lost(&mut self) {
-        self.gathered.lost = true;
+        self.pending.lost = true;
     }
 
     pub(super) fn problem(&mut self, failure: &Failure) {
-        self.gathered.problem.get_or_insert_with(|| failure.clone());
+        self.pending.problem.get_or_insert_with(|| failure.clone());
     }
 
     pub(super) fn notice(&mut self, failure: Failure) {
-        self.gathered.notice.get_or_insert(failure);
+        self.pending.notice.get_or_insert(failure);
     }
 
-    /// Something has come; whether its gathering begins with it.
-    pub(super) fn note(&mut self, now: Instant) -> bool {
-        let Gathered { since, last, ripe, open, .. } = &mut self.gathered;
+    /// Records the time of a change. Returns whether a new debounce begins with it.
+    pub(super) fn record_arrival(&mut self, now: Instant) -> bool {
+        let PendingBatch { since, last, is_due, being_written, .. } = &mut self.pending;
         *last = Some(now);
-        // The subscriber was busy: what it has not taken yet is waited for.
-        let again = *ripe && !open.is_empty();
-        if since.is_some() && !again {
+        // The subscriber was busy: its undelivered batch waits for files that are being written.
+        let is_reopened = *is_due && !being_written.is_empty();
+        if since.is_some() && !is_reopened {
             return false;
         }
-        (*since, *ripe) = (Some(now), false);
+        (*since, *is_due) = (Some(now), false);
         true
     }
 
@@ -158,115 +163,120 @@ impl Mailbox {
         self.deliver();
     }
 
-    /// It is told now, and so many others of its group are.
-    pub(super) fn ripen(&mut self, now: Instant, companions: usize) {
-        self.gathered.companions = companions;
-        if self.gathered.is_empty() {
-            self.gathered = Gathered::default();
+    /// Marks the batch as due, together with `companions` others of its group.
+    pub(super) fn mark_due(&mut self, now: Instant, companions: usize) {
+        self.pending.companions = companions;
+        if self.pending.is_empty() {
+            self.pending = PendingBatch::default();
             return;
         }
-        if self.gathered.last.is_some_and(|last| now < last + WRITTEN) {
-            self.restless.extend(self.gathered.open.iter().cloned());
+        if self.pending.last.is_some_and(|last| now < last + WRITE_QUIET) {
+            self.constantly_written.extend(self.pending.being_written.iter().cloned());
         }
-        self.gathered.ripe = true;
+        self.pending.is_due = true;
         self.deliver();
     }
 
-    /// When it is to be delivered, and how soon to ask again.
+    /// Returns when the batch is due, and how soon to check again.
     pub(super) fn due(&mut self, now: Instant) -> Option<(Instant, Duration)> {
-        let (since, last) = (self.gathered.since?, self.gathered.last?);
-        if now < since + GATHERING {
-            return Some((since + GATHERING, LOOK));
+        let (since, last) = (self.pending.since?, self.pending.last?);
+        if now < since + DEBOUNCE {
+            return Some((since + DEBOUNCE, CHECK_INTERVAL));
         }
-        if self.gathered.git_works() {
-            self.gathered.git = true;
-            return Some(((last + GIT_PASSED).min(since + LONGEST_GIT), LOOK));
+        if self.pending.is_git_running() {
+            self.pending.git = true;
+            return Some(((last + GIT_QUIET).min(since + MAX_GIT_DELAY), CHECK_INTERVAL));
         }
-        let (rest, longest) = self.rest();
-        Some(((last + rest).min(since + longest).max(since + GATHERING), LOOK))
+        let (quiet_period, max_delay) = self.quiet_period();
+        Some(((last + quiet_period).min(since + max_delay).max(since + DEBOUNCE), CHECK_INTERVAL))
     }
 
-    /// How long nothing must have come, and after what time that does not count.
-    fn rest(&mut self) -> (Duration, Duration) {
-        self.gathered.close_links();
-        let Gathered { changes, open, together, git, .. } = &self.gathered;
-        let restless = open.iter().filter(|path| self.restless.contains(*path)).count();
-        if restless > 0 && restless == changes.len() {
-            return (WRITTEN, RESTLESS);
+    /// Returns the required quiet period, and the maximum delay that overrides it.
+    fn quiet_period(&mut self) -> (Duration, Duration) {
+        self.pending.close_links();
+        let PendingBatch { changes, being_written, has_batched, git, .. } = &self.pending;
+        let constantly_written =
+            being_written.iter().filter(|path| self.constantly_written.contains(*path)).count();
+        if constantly_written > 0 && constantly_written == changes.len() {
+            return (WRITE_QUIET, CONSTANT_WRITE_INTERVAL);
         }
-        let is_found = || changes.values().any(|change| change.content == Content::Found);
-        let many = changes.len() > MANY;
+        let is_found = || changes.values().any(|change| change.kind == ChangeKind::Discovered);
+        let many = changes.len() > BURST_SIZE;
         let rests = [
-            (open.len() > restless, WRITTEN),
-            (*git || many, PASSED),
-            (*together, TOGETHER),
-            (!many && is_found(), FOUND),
+            (being_written.len() > constantly_written, WRITE_QUIET),
+            (*git || many, BURST_QUIET),
+            (*has_batched, BATCH_QUIET),
+            (!many && is_found(), DISCOVERED_QUIET),
         ];
-        let rest = rests.into_iter().filter(|(applies, _)| *applies).map(|(_, rest)| rest).max();
-        match rest {
-            None => (Duration::ZERO, GATHERING),
-            Some(rest) => (rest, if *git { LONGEST_GIT } else { LONGEST }),
+        let quiet_period =
+            rests.into_iter().filter(|(applies, _)| *applies).map(|(_, quiet_period)| quiet_period).max();
+        match quiet_period {
+            None => (Duration::ZERO, DEBOUNCE),
+            Some(quiet_period) => (quiet_period, if *git { MAX_GIT_DELAY } else { MAX_DELAY }),
         }
     }
 
     fn deliver(&mut self) {
-        if !self.gathered.ripe || self.waiting.is_none() {
+        if !self.pending.is_due || self.waiting.is_none() {
             return;
         }
-        let mut gathered = std::mem::take(&mut self.gathered);
+        let mut pending = std::mem::take(&mut self.pending);
         let modes = &self.modes;
-        gathered.changes.retain(|path, change| {
-            change.content != Content::Folder || modes.count_for(path) || is_empty_folder(path)
+        pending.changes.retain(|path, change| {
+            change.kind != ChangeKind::Folder || modes.covers(path) || is_empty_folder(path)
         });
-        if gathered.is_empty() {
+        if pending.is_empty() {
             return;
         }
         if let Some(reply) = self.waiting.take() {
-            // A receiver that is gone has dropped its subscription: nobody is left to tell.
-            let _ = reply.send(gathered.into_batch());
+            // If the receiver is gone, the subscription was dropped.
+            let _ = reply.send(pending.into_batch());
         }
     }
 }
 
-impl Gathered {
-    /// What comes and goes within one batch was never there: programs write a file under another name first, and
-    /// the subscriber could only wonder what that was.
-    fn change(&mut self, path: &Path, content: Content) -> bool {
-        use Content::{Complete, Folder, Found, Gone, New, Touched, Writing};
-        let content = match (self.changes.get_mut(path), content) {
-            (Some(known), Gone) if known.new => {
+impl PendingBatch {
+    /// Adds a change. A file created and deleted within one batch is not reported: programs write to a temporary name
+    /// first.
+    fn change(&mut self, path: &Path, kind: ChangeKind) -> bool {
+        use ChangeKind::{Complete, Created, Deleted, Discovered, Folder, MetadataChanged, Writing};
+        let kind = match (self.changes.get_mut(path), kind) {
+            (Some(known), Deleted) if known.is_new => {
                 self.changes.remove(path);
-                return self.open.remove(path);
+                return self.being_written.remove(path);
             }
-            // What else is known of it must be told in any case.
+            // Any earlier change of the path must be reported in any case.
             (Some(_), Folder) => return false,
-            (Some(Change { content: Complete | Writing | New, .. }), Found | Touched) => return false,
-            (Some(known), content) => {
-                known.content = content;
-                content
+            (Some(Change { kind: Complete | Writing | Created, .. }), Discovered | MetadataChanged) => {
+                return false;
             }
-            (None, Touched) => Complete,
-            (None, content) => content,
+            (Some(known), kind) => {
+                known.kind = kind;
+                kind
+            }
+            (None, MetadataChanged) => Complete,
+            (None, kind) => kind,
         };
-        let change = Change { content, new: content == New };
+        let change = Change { kind, is_new: kind == Created };
         self.changes.entry(path.to_path_buf()).or_insert(change);
-        if matches!(content, New | Writing) {
-            self.open.insert(path.to_path_buf());
+        if matches!(kind, Created | Writing) {
+            self.being_written.insert(path.to_path_buf());
             return false;
         }
-        self.open.remove(path)
+        self.being_written.remove(path)
     }
 
-    /// Links come into being at once: nobody closes them.
+    /// Marks new links as complete: they are never closed.
     fn close_links(&mut self) {
         let changes = &mut self.changes;
-        self.open.retain(|path| {
-            let Some(change) = changes.get_mut(path).filter(|change| change.content == Content::New) else {
+        self.being_written.retain(|path| {
+            let Some(change) = changes.get_mut(path).filter(|change| change.kind == ChangeKind::Created)
+            else {
                 return true;
             };
             let is_written = std::fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.nlink() == 1);
             if !is_written {
-                change.content = Content::Complete;
+                change.kind = ChangeKind::Complete;
             }
             is_written
         });
@@ -276,17 +286,18 @@ impl Gathered {
         self.changes.is_empty() && !self.lost && self.problem.is_none() && self.notice.is_none()
     }
 
-    /// One of the files stands for all: a subscriber's files seldom lie in several repositories.
-    fn git_works(&mut self) -> bool {
+    /// Returns whether git is changing these files. Checks only the first: a subscriber's files are rarely in several
+    /// repositories.
+    fn is_git_running(&mut self) -> bool {
         let first = self.changes.keys().next();
         let lock = self.lock.get_or_insert_with(|| first.and_then(|path| git::lock_of(path)));
         lock.as_deref().is_some_and(git::is_held)
     }
 
     fn into_batch(mut self) -> Batch {
-        let named = |(path, change): (PathBuf, Change)| match change.content {
-            // With the slash that tells it from one that took another's place.
-            Content::Folder => path.join(""),
+        let named = |(path, change): (PathBuf, Change)| match change.kind {
+            // With a trailing slash: it has not replaced another directory.
+            ChangeKind::Folder => path.join(""),
             _ => path,
         };
         let paths = std::mem::take(&mut self.changes).into_iter().map(named).collect();

@@ -1,4 +1,4 @@
-//! The modes of the folders of one subscriber, to tell a change of one from a touch.
+//! The known modes of one subscriber's folders, to detect changes.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default)]
 pub(super) struct Modes {
-    /// They count below these.
+    /// The paths below which modes are watched.
     below: Vec<PathBuf>,
-    /// By a number for each path: there may be many folders, and two of one number would merely cost one another a change. Of
-    /// folders that were moved away, those within stay; when one comes back it is told in any case.
+    /// Modes by the hash of the path, because there may be many folders; a collision merely hides a change. Entries
+    /// below a folder that was moved away stay; if it is moved back, it is reported in any case.
     known: HashMap<u64, u32>,
-    numbers: RandomState,
+    hasher: RandomState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Noted {
-    Same,
-    /// Or the first that is known.
-    Another,
+pub(super) enum RecordedMode {
+    Unchanged,
+    /// Changed, or recorded for the first time.
+    Changed,
 }
 
 impl Modes {
@@ -27,26 +27,26 @@ impl Modes {
         Self { below, ..Self::default() }
     }
 
-    pub(super) fn count_for(&self, folder: &Path) -> bool {
+    pub(super) fn covers(&self, folder: &Path) -> bool {
         self.below.iter().any(|above| folder.starts_with(above))
     }
 
-    /// A path is gone: if it was a folder, nothing is known of it any more.
+    /// Forgets the mode of a path that was deleted.
     pub(super) fn forget(&mut self, path: &Path) {
         if !self.known.is_empty() {
-            self.known.remove(&self.numbers.hash_one(path));
+            self.known.remove(&self.hasher.hash_one(path));
         }
     }
 
-    /// Looks at the mode of a folder; none if it does not count or there is no such folder.
-    pub(super) fn note(&mut self, folder: &Path) -> Option<Noted> {
-        if !self.count_for(folder) {
+    /// Reads and records the mode of a folder; `None` if it is not watched or missing.
+    pub(super) fn record(&mut self, folder: &Path) -> Option<RecordedMode> {
+        if !self.covers(folder) {
             return None;
         }
         // A root may be a link.
-        let about = std::fs::metadata(folder).ok().filter(|about| about.is_dir())?;
-        let before = self.known.insert(self.numbers.hash_one(folder), about.mode());
-        Some(if before == Some(about.mode()) { Noted::Same } else { Noted::Another })
+        let metadata = std::fs::metadata(folder).ok().filter(|metadata| metadata.is_dir())?;
+        let before = self.known.insert(self.hasher.hash_one(folder), metadata.mode());
+        Some(if before == Some(metadata.mode()) { RecordedMode::Unchanged } else { RecordedMode::Changed })
     }
 }
 
@@ -55,13 +55,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mode_of_a_folder_that_is_gone_is_forgotten() {
+    fn mode_of_deleted_folder_is_forgotten() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut modes = Modes::new(vec![folder.path().to_owned()]);
-        assert_eq!(modes.note(folder.path()), Some(Noted::Another));
-        assert_eq!(modes.note(folder.path()), Some(Noted::Same));
+        assert_eq!(modes.record(folder.path()), Some(RecordedMode::Changed));
+        assert_eq!(modes.record(folder.path()), Some(RecordedMode::Unchanged));
         modes.forget(folder.path());
         assert!(modes.known.is_empty());
-        assert_eq!(modes.note(folder.path()), Some(Noted::Another));
+        assert_eq!(modes.record(folder.path()), Some(RecordedMode::Changed));
     }
 }

@@ -1,4 +1,4 @@
-//! What the kernel tells, and what it means for the regions that hold the directory.
+//! Translates inotify events into changes of the regions that hold the directory.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -7,123 +7,125 @@ use std::time::Duration;
 use inotify::{Event, EventMask};
 
 use super::State;
-use crate::watch::delivery::Content;
+use crate::watch::delivery::ChangeKind;
 use crate::watch::region::{Region, RegionId, Report};
-use crate::watch::table::{Holders, Links, NodeId, Place};
+use crate::watch::table::{Holders, Links, NodeId, WatchedPath};
 use crate::watch::temporary::{is_private_folder, is_temporary};
 
-/// File systems keep coarse times, some only whole seconds.
+/// File systems have coarse timestamps, some only whole seconds.
 const CLOCK_SLACK: Duration = Duration::from_secs(2);
 
 const APPEARED: EventMask = EventMask::CREATE.union(EventMask::MOVED_TO);
 const DISAPPEARED: EventMask = EventMask::DELETE.union(EventMask::MOVED_FROM);
-const SELF_GONE: EventMask =
+const SELF_REMOVED: EventMask =
     EventMask::DELETE_SELF.union(EventMask::MOVE_SELF).union(EventMask::UNMOUNT).union(EventMask::IGNORED);
 
 impl State {
-    pub(super) fn see(&mut self, event: &Event<&OsStr>) {
+    pub(super) fn handle_event(&mut self, event: &Event<&OsStr>) {
         if event.mask.contains(EventMask::Q_OVERFLOW) {
-            self.look_at_everything();
+            self.rescan_after_overflow();
             return;
         }
-        let places = self.table.places(&event.wd);
-        if event.mask.intersects(SELF_GONE) {
-            self.directory_gone(event, &places);
+        let watched_paths = self.table.paths_of(&event.wd);
+        if event.mask.intersects(SELF_REMOVED) {
+            self.directory_gone(event, &watched_paths);
             return;
         }
         let Some(name) = event.name else {
-            // Of others the directory above tells.
+            // Other changes of a directory itself are reported by its parent.
             if event.mask.contains(EventMask::ATTRIB) {
-                self.root_touched(&places);
+                self.root_touched(&watched_paths);
             }
             return;
         };
-        for place in &places {
-            let path = place.path.join(name);
+        for watched in &watched_paths {
+            let path = watched.path.join(name);
             if event.mask.contains(EventMask::MOVED_FROM | EventMask::ISDIR) {
                 self.directory_moved(&path);
             }
-            for holder in place.holders.as_slice() {
+            for holder in watched.holders.as_slice() {
                 self.entry_changed(*holder, &path, &name.to_string_lossy(), event.mask);
             }
         }
     }
 
-    /// Events were lost: compare with the time of the last one that was not.
-    fn look_at_everything(&mut self) {
+    /// Rescans all files after lost events, comparing with the time of the last complete read.
+    fn rescan_after_overflow(&mut self) {
         tracing::warn!("more file events came than the kernel keeps; looking at all watched files");
-        let since = self.quiet.checked_sub(CLOCK_SLACK).unwrap_or(self.quiet);
+        let since = self.drained_at.checked_sub(CLOCK_SLACK).unwrap_or(self.drained_at);
         let regions: Vec<RegionId> = self.regions.keys().copied().collect();
         for region in regions {
-            self.settle(region, Report::ChangedSince(since));
+            self.set_up(region, Report::ChangedSince(since));
         }
     }
 
-    /// A watched directory itself is gone from its path.
-    fn directory_gone(&mut self, event: &Event<&OsStr>, places: &[Place]) {
+    /// Handles that a watched directory itself is gone from its path.
+    fn directory_gone(&mut self, event: &Event<&OsStr>, watched_paths: &[WatchedPath]) {
         let moved = event.mask.contains(EventMask::MOVE_SELF);
-        let is_root = |state: &State, place: &Place| {
-            let holders = place.holders.as_slice().iter().filter_map(|holder| state.regions.get(holder));
-            holders.into_iter().any(|region| region.depends_on(&place.path))
+        let is_root = |state: &State, watched: &WatchedPath| {
+            let holders = watched.holders.as_slice().iter().filter_map(|holder| state.regions.get(holder));
+            holders.into_iter().any(|region| region.depends_on(&watched.path))
         };
-        for place in places {
-            // Below a root, the directory above tells of a move; and after the move back this is news of old.
-            if moved && is_root(self, place) {
-                self.directory_moved(&place.path);
+        for watched in watched_paths {
+            // Below a root, the parent reports the move; and after a move back this event is outdated.
+            if moved && is_root(self, watched) {
+                self.directory_moved(&watched.path);
             }
         }
         if moved {
             return;
         }
-        self.table.ended(&event.wd);
-        self.forget(places.iter().map(|place| (place.node, &place.holders, place.path.as_path())));
+        self.table.remove_ended_watch(&event.wd);
+        self.remove_nodes(
+            watched_paths.iter().map(|watched| (watched.node, &watched.holders, watched.path.as_path())),
+        );
     }
 
-    /// Everything watched in this directory now has another path, or none that we know.
+    /// Forgets everything watched in a directory that was moved: its new path may be unknown.
     fn directory_moved(&mut self, directory: &Path) {
-        let gone = self.table.moved_away(directory);
-        self.forget(gone.iter().map(|(node, holders)| (*node, holders, directory)));
+        let removed = self.table.moved_away(directory);
+        self.remove_nodes(removed.iter().map(|(node, holders)| (*node, holders, directory)));
     }
 
-    /// These nodes are no longer in the table, because the directory named with each is gone. Regions whose root was
-    /// at or below it look for it anew, but only when all nodes are forgotten: then their numbers are used again.
-    fn forget<'a>(&mut self, gone: impl Iterator<Item = (NodeId, &'a Holders, &'a Path)>) {
-        let mut homeless = Vec::new();
-        for (node, holders, gone) in gone {
+    /// Removes nodes whose directory is gone from their regions. Regions whose root was at or below it are set up
+    /// again, but only after all nodes are forgotten, because node ids are reused.
+    fn remove_nodes<'a>(&mut self, removed: impl Iterator<Item = (NodeId, &'a Holders, &'a Path)>) {
+        let mut affected = Vec::new();
+        for (node, holders, removed) in removed {
             for holder in holders.as_slice() {
                 let Some(region) = self.regions.get_mut(holder) else { continue };
                 region.held.remove(&node);
-                if region.depends_on(gone) && !homeless.contains(holder) {
-                    homeless.push(*holder);
+                if region.depends_on(removed) && !affected.contains(holder) {
+                    affected.push(*holder);
                 }
             }
         }
-        for region in homeless {
-            self.settle(region, Report::Everything);
+        for region in affected {
+            self.set_up(region, Report::Everything);
         }
     }
 
     fn entry_changed(&mut self, id: RegionId, path: &Path, name: &str, mask: EventMask) {
         let Some(region) = self.regions.get(&id) else { return };
-        if path == region.root || path == region.found.resolved {
+        if path == region.root || path == region.resolved_root.resolved {
             let root = region.root.clone();
             self.root_changed(id, &root, mask);
         } else if path.starts_with(&region.root) {
-            // What is below an entry that is a directory reaches it if a link of its path leads there.
+            // Events below a directory entry arrive if a link on its path leads there; they are ignored.
             if !region.is_entry {
                 self.content_changed(id, path, name, mask);
             }
         } else if region.depends_on(path) && mask.intersects(APPEARED | DISAPPEARED) {
-            self.settle(id, Report::Everything);
+            self.set_up(id, Report::Everything);
         }
     }
 
-    fn root_touched(&mut self, places: &[Place]) {
-        for place in places {
-            for holder in place.holders.as_slice() {
-                let is_root = |region: &Region| region.root == place.path && !region.is_entry;
+    fn root_touched(&mut self, watched_paths: &[WatchedPath]) {
+        for watched in watched_paths {
+            for holder in watched.holders.as_slice() {
+                let is_root = |region: &Region| region.root == watched.path && !region.is_entry;
                 if self.regions.get(holder).is_some_and(is_root) {
-                    self.report_mode(*holder, &place.path);
+                    self.report_mode(*holder, &watched.path);
                 }
             }
         }
@@ -131,16 +133,16 @@ impl State {
 
     fn root_changed(&mut self, id: RegionId, root: &Path, mask: EventMask) {
         if mask.intersects(APPEARED | DISAPPEARED) {
-            self.settle(id, Report::Everything);
+            self.set_up(id, Report::Everything);
         } else if !mask.contains(EventMask::ISDIR) {
-            self.report(id, root, content(mask));
+            self.report(id, root, change_kind(mask));
         }
     }
 
     fn content_changed(&mut self, id: RegionId, path: &Path, name: &str, mask: EventMask) {
         if !mask.contains(EventMask::ISDIR) {
             if !is_temporary(name) {
-                self.report(id, path, content(mask));
+                self.report(id, path, change_kind(mask));
             }
             return;
         }
@@ -153,25 +155,25 @@ impl State {
                 self.push_job(id, path.to_path_buf(), Report::Everything, Links::Refuse);
             }
         } else if mask.intersects(DISAPPEARED) && (mask.intersects(EventMask::MOVED_FROM) || !path.exists()) {
-            // What was moved away with it is not told of one by one, also if there is another directory by now. What is
-            // deleted is, and the directory only in the end.
-            self.report(id, path, Content::Complete);
+            // Files that were moved away with it cause no events, even if another directory is there by now. Deleted
+            // files do, and the directory is deleted last.
+            self.report(id, path, ChangeKind::Complete);
         } else if mask.contains(EventMask::ATTRIB) {
             self.report_mode(id, path);
         }
     }
 }
 
-fn content(mask: EventMask) -> Content {
+fn change_kind(mask: EventMask) -> ChangeKind {
     if mask.contains(EventMask::CREATE) {
-        Content::New
+        ChangeKind::Created
     } else if mask.contains(EventMask::MODIFY) {
-        Content::Writing
+        ChangeKind::Writing
     } else if mask.intersects(DISAPPEARED) {
-        Content::Gone
+        ChangeKind::Deleted
     } else if mask.contains(EventMask::ATTRIB) {
-        Content::Touched
+        ChangeKind::MetadataChanged
     } else {
-        Content::Complete
+        ChangeKind::Complete
     }
 }

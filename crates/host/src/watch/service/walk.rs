@@ -1,4 +1,4 @@
-//! Placing watches: at a region's root, and in every directory below it that is not ignored.
+//! Adds watches: at a region's root, and in every directory below it that is not ignored.
 
 use std::fs;
 use std::io;
@@ -9,20 +9,22 @@ use lilt_model::Failure;
 use lilt_model::os_error::is_shortage;
 
 use super::State;
-use crate::watch::delivery::Content;
-use crate::watch::region::{Found, Kind, Reason, RegionId, Report, is_gone, is_limit, parent, watch_failure};
+use crate::watch::delivery::ChangeKind;
+use crate::watch::region::{
+    EntryKind, PollReason, RegionId, Report, ResolvedRoot, is_limit, is_missing, parent, watch_failure,
+};
 use crate::watch::table::{Interest, Links};
 use crate::watch::temporary::{is_private_folder, is_temporary};
 
-/// How many directories are walked before events and commands get their turn: about a millisecond's worth.
-const AT_ONCE: usize = 64;
-/// How often a root may come and go under our eyes before we give up.
-const LOOKS: usize = 100;
+/// How many directories are walked before events and commands are handled: about a millisecond's worth.
+const WALK_BATCH: usize = 64;
+/// How often a root may change while it is resolved before giving up.
+const RESOLVE_ATTEMPTS: usize = 100;
 
-/// Between two attempts to read a directory while no descriptor is free.
+/// The pause between two attempts to read a directory while no descriptor is free.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
 
-/// Until what the kernel had no memory for is tried again.
+/// The delay before work is retried that failed for lack of memory.
 const DELAY: Duration = Duration::from_millis(500);
 
 /// A directory to watch and read.
@@ -33,18 +35,18 @@ pub(in crate::watch) struct Job {
     links: Links,
 }
 
-/// What this machine had no memory for.
+/// Work to retry after a shortage of memory.
 #[derive(Debug)]
 pub(in crate::watch) enum Delayed {
     Walk(RegionId, Job),
-    /// All that a region needs.
-    Settle(RegionId, Report),
+    /// Resolves the root of a region and adds all its watches.
+    SetUp(RegionId, Report),
 }
 
 impl Delayed {
     fn region(&self) -> RegionId {
         match self {
-            Delayed::Walk(region, _) | Delayed::Settle(region, _) => *region,
+            Delayed::Walk(region, _) | Delayed::SetUp(region, _) => *region,
         }
     }
 }
@@ -55,32 +57,32 @@ impl State {
     }
 
     pub(super) fn walk_some(&mut self) {
-        for _ in 0..AT_ONCE {
+        for _ in 0..WALK_BATCH {
             let Some(id) = self.turns.pop_front() else { return };
             let Some(region) = self.regions.get_mut(&id) else { continue };
-            let Some(job) = region.walks.pop() else { continue };
-            if region.walks.is_empty() {
-                region.walks = Vec::new();
+            let Some(job) = region.pending_walks.pop() else { continue };
+            if region.pending_walks.is_empty() {
+                region.pending_walks = Vec::new();
             } else {
                 self.turns.push_back(id);
             }
             self.walk(id, job);
             if let Some(region) = self.regions.get_mut(&id) {
-                region.jobs -= 1;
+                region.pending_jobs -= 1;
             }
-            self.tell_ready(id);
+            self.notify_ready(id);
         }
     }
 
-    /// Does something for a region later, which is not ready before.
+    /// Delays work of a region, which is not ready until it is done.
     pub(super) fn delay(&mut self, delayed: Delayed) {
         let Some(region) = self.regions.get_mut(&delayed.region()) else { return };
-        region.jobs += 1;
+        region.pending_jobs += 1;
         self.delayed.push(delayed);
         self.retry = Some(Instant::now() + DELAY);
     }
 
-    /// Does what was delayed, if it is time.
+    /// Retries delayed work, if it is time.
     pub(super) fn retry_delayed(&mut self) {
         if self.retry.is_none_or(|retry| retry > Instant::now()) {
             return;
@@ -88,116 +90,117 @@ impl State {
         self.retry = None;
         for delayed in std::mem::take(&mut self.delayed) {
             let id = delayed.region();
-            // It may have been removed meanwhile.
+            // The region may have been removed meanwhile.
             let Some(region) = self.regions.get_mut(&id) else { continue };
-            region.jobs -= 1;
+            region.pending_jobs -= 1;
             match delayed {
                 Delayed::Walk(_, job) => self.push_job(id, job.directory, job.report, job.links),
-                Delayed::Settle(_, report) => self.settle(id, report),
+                Delayed::SetUp(_, report) => self.set_up(id, report),
             }
-            self.tell_ready(id);
+            self.notify_ready(id);
         }
     }
 
     pub(super) fn push_job(&mut self, id: RegionId, directory: PathBuf, report: Report, links: Links) {
         let Some(region) = self.regions.get_mut(&id) else { return };
-        if region.walks.is_empty() {
+        if region.pending_walks.is_empty() {
             self.turns.push_back(id);
         }
-        region.jobs += 1;
-        region.walks.push(Job { directory, report, links });
+        region.pending_jobs += 1;
+        region.pending_walks.push(Job { directory, report, links });
     }
 
-    /// Resolves the root of a region and places the watches that its files need, from scratch.
-    pub(super) fn settle(&mut self, id: RegionId, report: Report) {
+    /// Resolves the root of a region and adds all watches for its files, from scratch.
+    pub(super) fn set_up(&mut self, id: RegionId, report: Report) {
         let Some(region) = self.regions.get_mut(&id) else { return };
         let root = region.root.clone();
         let held = std::mem::take(&mut region.held);
         if let Some(kind) = self.mounts.eventless(&root) {
             held.into_iter().for_each(|node| self.table.release(node, id));
-            self.look_instead(id, root, Reason::Mount(kind));
+            self.poll_instead(id, root, PollReason::Mount(kind));
             return;
         }
-        let before = region.found.clone();
+        let before = region.resolved_root.clone();
         if let Err(failure) = self.hold_root(id, &root, &before, report) {
             self.fail(id, failure);
         }
         let Some(region) = self.regions.get_mut(&id) else { return };
-        let is_replaced = region.found.replaces(&before);
+        let is_replaced = region.resolved_root.replaces(&before);
         let no_longer: Vec<_> = held.into_iter().filter(|node| !region.held.contains(node)).collect();
         for node in no_longer {
             self.table.release(node, id);
         }
         if is_replaced {
-            self.report(id, &root, Content::Complete);
+            self.report(id, &root, ChangeKind::Complete);
         }
     }
 
-    /// Watches what reports changes of the root itself, and asks for a walk if it is a directory whose files count.
+    /// Watches the directories that report changes of the root itself, and schedules a walk if the root is a watched
+    /// tree.
     fn hold_root(
         &mut self,
         id: RegionId,
         root: &Path,
-        before: &Found,
+        before: &ResolvedRoot,
         report: Report,
     ) -> Result<(), Failure> {
-        for _ in 0..LOOKS {
-            let found = Found::at(root);
-            let held = self.hold_path(id, &found);
+        for _ in 0..RESOLVE_ATTEMPTS {
+            let resolved_root = ResolvedRoot::at(root);
+            let held = self.hold_path(id, &resolved_root);
             let Some(region) = self.regions.get_mut(&id) else { return Ok(()) };
-            region.found = found.clone();
+            region.resolved_root = resolved_root.clone();
             match held {
-                Ok(()) if Found::at(root) == found => {
-                    let is_tree = found.is_directory() && !region.is_entry;
-                    let report = if found.replaces(before) { Report::Everything } else { report };
+                Ok(()) if ResolvedRoot::at(root) == resolved_root => {
+                    let is_tree = resolved_root.is_directory() && !region.is_entry;
+                    let report = if resolved_root.replaces(before) { Report::Everything } else { report };
                     if is_tree {
                         self.push_job(id, root.to_path_buf(), report, Links::Follow);
-                    } else if found.kind.is_some() && report.wants(root) {
-                        self.report(id, root, Content::Found);
+                    } else if resolved_root.kind.is_some() && report.includes(root) {
+                        self.report(id, root, ChangeKind::Discovered);
                     }
                     return Ok(());
                 }
-                // It became another one before the watches were placed.
+                // The root changed before the watches were added.
                 Ok(()) => {}
-                Err(error) if is_gone(&error) => {}
+                Err(error) if is_missing(&error) => {}
                 Err(error) if is_limit(&error) => {
                     let reason = self.limit();
-                    self.look_instead(id, root.to_path_buf(), reason);
+                    self.poll_instead(id, root.to_path_buf(), reason);
                     return Ok(());
                 }
                 Err(error) if is_shortage(&error) => {
-                    region.found = before.clone();
-                    self.delay(Delayed::Settle(id, report));
+                    region.resolved_root = before.clone();
+                    self.delay(Delayed::SetUp(id, report));
                     return Ok(());
                 }
                 Err(error) => {
-                    region.found.kind = None;
+                    region.resolved_root.kind = None;
                     return Err(watch_failure(root, error));
                 }
             }
         }
         if let Some(region) = self.regions.get_mut(&id) {
-            region.found.kind = None;
+            region.resolved_root.kind = None;
         }
         Err(Failure::environment(format!("cannot watch {}: it comes and goes all the time", root.display())))
     }
 
-    fn hold_path(&mut self, id: RegionId, found: &Found) -> io::Result<()> {
-        for link in &found.links {
+    fn hold_path(&mut self, id: RegionId, resolved_root: &ResolvedRoot) -> io::Result<()> {
+        for link in &resolved_root.links {
             self.hold_if_permitted(id, parent(link))?;
         }
         let is_entry = self.regions.get(&id).is_some_and(|region| region.is_entry);
-        match (&found.kind, &found.ancestor) {
-            // The walk watches it, and what is above it after that: it needs the first of few watches more.
-            (Some(Kind::Directory { .. }), _) if !is_entry => Ok(()),
-            // The directory, not the file: editors put a new file in the place of the old one.
-            (Some(_), _) => self.hold(id, parent(&found.resolved), Links::Follow, Interest::Content),
+        match (&resolved_root.kind, &resolved_root.ancestor) {
+            // The walk watches the root first and its parent after that: with few watches left, the root matters more.
+            (Some(EntryKind::Directory { .. }), _) if !is_entry => Ok(()),
+            // The directory, not the file: editors replace the file.
+            (Some(_), _) => self.hold(id, parent(&resolved_root.resolved), Links::Follow, Interest::Content),
             (None, Some(ancestor)) => self.hold(id, ancestor, Links::Follow, Interest::Entries),
             (None, None) => Ok(()),
         }
     }
 
-    /// Watches the entries of a directory that the user may be allowed to pass through, but not to read.
+    /// Watches the entries of a directory, if the user may read it and not only traverse it.
     fn hold_if_permitted(&mut self, id: RegionId, directory: &Path) -> io::Result<()> {
         match self.hold(id, directory, Links::Follow, Interest::Entries) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
@@ -205,20 +208,20 @@ impl State {
         }
     }
 
-    /// Whether the walk of a root found what was resolved; from now on the directory above tells if it is replaced.
-    ///
-    /// The directory itself does not tell as long as a process has it open or works in it.
+    /// Returns whether the walked root is still the resolved one. From now on its parent directory reports a
+    /// replacement.
+    /// The directory itself does not report its deletion while a process has it open or as its working directory.
     fn confirm_root(&mut self, id: RegionId) -> bool {
         let Some(region) = self.regions.get(&id) else { return false };
-        let (root, found) = (region.root.clone(), region.found.clone());
-        if let Err(error) = self.hold_if_permitted(id, parent(&found.resolved)) {
+        let (root, resolved_root) = (region.root.clone(), region.resolved_root.clone());
+        if let Err(error) = self.hold_if_permitted(id, parent(&resolved_root.resolved)) {
             tracing::debug!(path = %root.display(), %error, "cannot watch the directory above");
         }
-        Kind::of(&root) == found.kind
+        EntryKind::of(&root) == resolved_root.kind
     }
 
-    fn limit(&self) -> Reason {
-        if self.table.inotify().is_some() { Reason::Limit } else { Reason::NoInstance }
+    fn limit(&self) -> PollReason {
+        if self.table.inotify().is_some() { PollReason::Limit } else { PollReason::NoInstance }
     }
 
     fn hold(&mut self, id: RegionId, directory: &Path, links: Links, interest: Interest) -> io::Result<()> {
@@ -229,33 +232,33 @@ impl State {
         Ok(())
     }
 
-    /// Watches one directory, then reads it: what was made in it before the watch is found by reading, what is made
-    /// later comes as an event.
+    /// Watches one directory, then reads it: entries created before the watch are found by reading, later ones by
+    /// events.
     fn walk(&mut self, id: RegionId, job: Job) {
         let Some(region) = self.regions.get(&id).filter(|region| region.failure.is_none()) else {
             return;
         };
         let is_root = region.root == job.directory;
         if !is_root && let Some(kind) = self.mounts.eventless_point(&job.directory) {
-            return self.look_instead(id, job.directory, Reason::Mount(kind));
+            return self.poll_instead(id, job.directory, PollReason::Mount(kind));
         }
         match self.hold(id, &job.directory, job.links, Interest::Content) {
-            Ok(()) if is_root && !self.confirm_root(id) => self.settle(id, Report::Everything),
+            Ok(()) if is_root && !self.confirm_root(id) => self.set_up(id, Report::Everything),
             Ok(()) => self.read(id, &job),
-            Err(error) if is_gone(&error) => {
+            Err(error) if is_missing(&error) => {
                 if is_root {
-                    self.settle(id, Report::Everything);
+                    self.set_up(id, Report::Everything);
                 }
             }
-            // Other people's data, such as a database's folder, lies in many projects.
+            // Many projects contain data of other users, such as a database's folder.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_root => {
                 tracing::warn!(path = %job.directory.display(), "no permission to watch a directory");
             }
             Err(error) if is_limit(&error) => {
                 let reason = self.limit();
-                self.look_instead(id, job.directory, reason);
+                self.poll_instead(id, job.directory, reason);
             }
-            // The kernel has no memory for a watch: it may have some later.
+            // The kernel has no memory for a watch now.
             Err(error) if is_shortage(&error) => self.delay(Delayed::Walk(id, job)),
             Err(error) => self.fail(id, watch_failure(&job.directory, error)),
         }
@@ -264,13 +267,13 @@ impl State {
     fn read(&mut self, id: RegionId, job: &Job) {
         let entries = match fs::read_dir(&job.directory) {
             Ok(entries) => entries,
-            // Without what is in it, saves would be missed: it is read when there are descriptors again.
+            // Skipping it would miss saves, so reading is retried until a descriptor is free.
             Err(error) if is_shortage(&error) => {
                 std::thread::sleep(SHORTAGE_PAUSE);
                 return self.push_job(id, job.directory.clone(), job.report, job.links);
             }
             Err(error) => {
-                if !is_gone(&error) {
+                if !is_missing(&error) {
                     tracing::warn!(path = %job.directory.display(), %error, "cannot read a watched directory");
                 }
                 return;
@@ -281,13 +284,13 @@ impl State {
         let is_new = job.report == Report::Everything && region.root != job.directory;
         let mut is_empty = is_new;
         if let Report::ChangedSince(_) = job.report
-            && job.report.wants(&job.directory)
+            && job.report.includes(&job.directory)
         {
-            // Entries may have been deleted; which ones is not known.
+            // Entries may have been deleted; which ones is unknown.
             region.subscribers.iter().for_each(|subscription| self.delivery.lost(*subscription));
-            self.report(id, &job.directory, Content::Complete);
+            self.report(id, &job.directory, ChangeKind::Complete);
         }
-        self.note_mode(id, &job.directory, is_new);
+        self.record_mode(id, &job.directory, is_new);
         for entry in entries.flatten() {
             is_empty = false;
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -305,24 +308,24 @@ impl State {
                 }
             } else if !is_temporary(&name) {
                 let path = entry.path();
-                if job.report.wants(&path) {
-                    self.report(id, &path, Content::Found);
+                if job.report.includes(&path) {
+                    self.report(id, &path, ChangeKind::Discovered);
                 }
             }
         }
         if is_empty {
-            self.report(id, &job.directory, Content::Folder);
+            self.report(id, &job.directory, ChangeKind::Folder);
         }
     }
 
-    /// Where the modes of folders count, a new one is told with whatever is in it, and of the others it is known what changes.
-    pub(super) fn note_mode(&mut self, id: RegionId, directory: &Path, is_new: bool) {
+    /// Where modes are watched, records the mode of a folder, and reports a new folder even if it is not empty.
+    pub(super) fn record_mode(&mut self, id: RegionId, directory: &Path, is_new: bool) {
         let Some(region) = self.regions.get(&id) else { return };
         if region.matcher.ignores(directory) {
             return;
         }
         for subscription in &region.subscribers {
-            self.delivery.note_mode(*subscription, directory, is_new);
+            self.delivery.record_mode(*subscription, directory, is_new);
         }
     }
 }

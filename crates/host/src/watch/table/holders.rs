@@ -1,11 +1,11 @@
-//! Who holds a directory: nearly always one region, which then costs no allocation.
+//! The regions that hold a directory: nearly always one, which then needs no allocation.
 
 use crate::watch::region::RegionId;
 
 #[derive(Clone, Debug)]
 pub(in crate::watch) enum Holders {
     One(RegionId),
-    /// Any other number, also none.
+    /// Zero, or more than one.
     Several(Vec<RegionId>),
 }
 
@@ -36,7 +36,7 @@ impl Holders {
         }
     }
 
-    /// Says whether it was one of them.
+    /// Returns whether it was one of them.
     pub(super) fn remove(&mut self, holder: RegionId) -> bool {
         if !self.as_slice().contains(&holder) {
             return false;

@@ -1,12 +1,12 @@
-//! The name of one directory.
+//! A directory name that stores short names inline.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// With the length and the choice between the two, as big as a pointer and a length.
+/// Together with the length and the discriminant, as big as a pointer and a length.
 const SHORT: usize = 14;
 
-/// Most names are short: those need no memory of their own, which would be at least twice the size of this.
+/// Short names, which are most of them, need no heap allocation, which would take at least twice the size of this.
 #[derive(Debug)]
 pub(super) enum Name {
     Short { length: u8, bytes: [u8; SHORT] },
@@ -43,7 +43,7 @@ impl AsRef<OsStr> for Name {
 
 #[cfg(test)]
 impl Name {
-    /// The bytes that it takes on the heap: a pointer to a pointer, and the rest of what common allocators hand out.
+    /// Returns the bytes on the heap: a boxed pointer and the name, as common allocators round them.
     pub(super) fn size(&self) -> usize {
         match self {
             Name::Short { .. } => 0,

@@ -1,4 +1,4 @@
-//! The table with a real inotify instance, and its size as counted, not as measured.
+//! Tests with a real inotify instance. Memory is calculated, not measured.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,22 +9,22 @@ use super::*;
 const ONE: RegionId = RegionId(1);
 const TWO: RegionId = RegionId(2);
 
-struct Bench {
+struct Fixture {
     folder: tempfile::TempDir,
     table: Table,
 }
 
-impl Bench {
-    fn new(directories: &[&str]) -> Bench {
+impl Fixture {
+    fn new(directories: &[&str]) -> Fixture {
         let inotify = Inotify::init().expect("an inotify instance");
-        let bench = Bench {
+        let fixture = Fixture {
             folder: tempfile::tempdir().expect("a temporary folder"),
             table: Table::new(Some(inotify)),
         };
         for directory in directories {
-            fs::create_dir_all(bench.path(directory)).expect("a directory");
+            fs::create_dir_all(fixture.path(directory)).expect("a directory");
         }
-        bench
+        fixture
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -36,106 +36,109 @@ impl Bench {
         self.table.hold(&path, holder, Links::Follow, Interest::Content).expect("a watch")
     }
 
-    /// Of what the kernel tells after a write in a directory: the paths and how many hold each.
-    fn told_of(&mut self, directory: &str) -> Vec<(PathBuf, usize)> {
+    /// Returns the paths reported for a write in a directory, with their number of holders.
+    fn paths_reported_after_write(&mut self, directory: &str) -> Vec<(PathBuf, usize)> {
         fs::write(self.path(directory).join("file"), "").expect("a file");
         let mut buffer = [0; 4096];
         let events = self.table.inotify_mut().expect("an instance").read_events(&mut buffer).expect("events");
         let watches: Vec<WatchDescriptor> = events.map(|event| event.wd).collect();
-        let mut places = self.table.places(watches.last().expect("an event"));
-        places.sort_by(|one, other| one.path.cmp(&other.path));
-        places.into_iter().map(|place| (place.path, place.holders.as_slice().len())).collect()
+        let mut paths_of = self.table.paths_of(watches.last().expect("an event"));
+        paths_of.sort_by(|one, other| one.path.cmp(&other.path));
+        paths_of.into_iter().map(|watched| (watched.path, watched.holders.as_slice().len())).collect()
     }
 }
 
 #[test]
-fn a_directory_is_watched_until_its_last_holder_lets_go() {
-    let mut bench = Bench::new(&["a"]);
-    let node = bench.hold("a", ONE);
-    assert_eq!((bench.hold("a", ONE), bench.hold("a", TWO)), (node, node));
-    assert_eq!(bench.told_of("a"), [(bench.path("a"), 2)]);
-    bench.table.release(node, ONE);
-    bench.table.release(node, ONE);
-    assert_eq!(bench.told_of("a"), [(bench.path("a"), 1)]);
-    bench.table.release(node, TWO);
-    assert_eq!((bench.table.count(), bench.table.tree.len()), (0, 0));
+fn directory_is_watched_until_last_holder_releases_it() {
+    let mut fixture = Fixture::new(&["a"]);
+    let node = fixture.hold("a", ONE);
+    assert_eq!((fixture.hold("a", ONE), fixture.hold("a", TWO)), (node, node));
+    assert_eq!(fixture.paths_reported_after_write("a"), [(fixture.path("a"), 2)]);
+    fixture.table.release(node, ONE);
+    fixture.table.release(node, ONE);
+    assert_eq!(fixture.paths_reported_after_write("a"), [(fixture.path("a"), 1)]);
+    fixture.table.release(node, TWO);
+    assert_eq!((fixture.table.count(), fixture.table.tree.len()), (0, 0));
 }
 
 #[test]
-fn paths_by_links_share_a_watch() {
-    let mut bench = Bench::new(&["a"]);
+fn paths_through_links_share_a_watch() {
+    let mut fixture = Fixture::new(&["a"]);
     for link in ["b", "c"] {
-        symlink(bench.path("a"), bench.path(link)).expect("a link");
+        symlink(fixture.path("a"), fixture.path(link)).expect("a link");
     }
-    let nodes = ["a", "b", "c"].map(|name| bench.hold(name, ONE));
-    bench.hold("b", TWO);
-    assert_eq!(bench.table.count(), 1);
-    assert_eq!(bench.told_of("a"), [(bench.path("a"), 1), (bench.path("b"), 2), (bench.path("c"), 1)]);
-    bench.table.release(nodes[0], ONE);
+    let nodes = ["a", "b", "c"].map(|name| fixture.hold(name, ONE));
+    fixture.hold("b", TWO);
+    assert_eq!(fixture.table.count(), 1);
     assert_eq!(
-        bench.told_of("a"),
-        [(bench.path("b"), 2), (bench.path("c"), 1)],
+        fixture.paths_reported_after_write("a"),
+        [(fixture.path("a"), 1), (fixture.path("b"), 2), (fixture.path("c"), 1)]
+    );
+    fixture.table.release(nodes[0], ONE);
+    assert_eq!(
+        fixture.paths_reported_after_write("a"),
+        [(fixture.path("b"), 2), (fixture.path("c"), 1)],
         "in spite of the first's end"
     );
-    bench.table.release(nodes[2], ONE);
-    assert_eq!(bench.told_of("a"), [(bench.path("b"), 2)]);
-    assert_eq!(bench.table.count(), 1);
+    fixture.table.release(nodes[2], ONE);
+    assert_eq!(fixture.paths_reported_after_write("a"), [(fixture.path("b"), 2)]);
+    assert_eq!(fixture.table.count(), 1);
 }
 
 #[test]
-fn holders_follow_the_directory_that_takes_a_path() {
-    let mut bench = Bench::new(&["a", "new"]);
-    let node = bench.hold("a", ONE);
-    fs::rename(bench.path("a"), bench.path("old")).expect("a move");
-    fs::rename(bench.path("new"), bench.path("a")).expect("a move");
-    assert_eq!(bench.hold("a", TWO), node);
-    assert_eq!(bench.table.count(), 1);
-    assert_eq!(bench.told_of("a"), [(bench.path("a"), 2)]);
+fn holders_keep_path_of_replaced_directory() {
+    let mut fixture = Fixture::new(&["a", "new"]);
+    let node = fixture.hold("a", ONE);
+    fs::rename(fixture.path("a"), fixture.path("old")).expect("a move");
+    fs::rename(fixture.path("new"), fixture.path("a")).expect("a move");
+    assert_eq!(fixture.hold("a", TWO), node);
+    assert_eq!(fixture.table.count(), 1);
+    assert_eq!(fixture.paths_reported_after_write("a"), [(fixture.path("a"), 2)]);
 }
 
 #[test]
-fn what_lies_in_a_moved_directory_is_forgotten() {
-    let mut bench = Bench::new(&["a/b/c", "ab"]);
-    let inside = [bench.hold("a/b", ONE), bench.hold("a/b/c", TWO)];
-    let beside = bench.hold("ab", ONE);
-    assert!(bench.table.moved_away(&bench.path("other")).is_empty());
-    let mut gone = bench.table.moved_away(&bench.path("a"));
+fn moved_directory_removes_nodes_below_it() {
+    let mut fixture = Fixture::new(&["a/b/c", "ab"]);
+    let inside = [fixture.hold("a/b", ONE), fixture.hold("a/b/c", TWO)];
+    let beside = fixture.hold("ab", ONE);
+    assert!(fixture.table.moved_away(&fixture.path("other")).is_empty());
+    let mut gone = fixture.table.moved_away(&fixture.path("a"));
     gone.sort_by_key(|(_, holders)| holders.as_slice()[0].0);
     let gone: Vec<_> = gone.iter().map(|(node, holders)| (*node, holders.as_slice())).collect();
     assert_eq!(gone, [(inside[0], &[ONE][..]), (inside[1], &[TWO][..])]);
-    assert_eq!(bench.table.count(), 1);
-    assert!(bench.table.tree.find(&bench.path("a")).is_none());
-    assert_eq!(bench.table.tree.find(&bench.path("ab")), Some(beside));
+    assert_eq!(fixture.table.count(), 1);
+    assert!(fixture.table.tree.find(&fixture.path("a")).is_none());
+    assert_eq!(fixture.table.tree.find(&fixture.path("ab")), Some(beside));
 }
 
 #[test]
-fn a_watch_that_the_kernel_ends_leaves_nothing() {
-    let mut bench = Bench::new(&["a"]);
-    let node = bench.hold("a", ONE);
-    fs::remove_dir(bench.path("a")).expect("a removal");
+fn watch_removed_by_kernel_leaves_no_nodes() {
+    let mut fixture = Fixture::new(&["a"]);
+    let node = fixture.hold("a", ONE);
+    fs::remove_dir(fixture.path("a")).expect("a removal");
     let mut buffer = [0; 4096];
-    let events = bench.table.inotify_mut().expect("an instance").read_events(&mut buffer).expect("events");
+    let events = fixture.table.inotify_mut().expect("an instance").read_events(&mut buffer).expect("events");
     let watches: Vec<WatchDescriptor> = events.map(|event| event.wd).collect();
-    watches.iter().for_each(|watch| bench.table.ended(watch));
-    assert_eq!((bench.table.count(), bench.table.tree.len()), (0, 0));
-    bench.table.release(node, ONE);
-    assert_eq!(bench.table.tree.len(), 0, "what is gone cannot go again");
+    watches.iter().for_each(|watch| fixture.table.remove_ended_watch(watch));
+    assert_eq!((fixture.table.count(), fixture.table.tree.len()), (0, 0));
+    fixture.table.release(node, ONE);
+    assert_eq!(fixture.table.tree.len(), 0, "what is gone cannot go again");
 }
 
 #[test]
-fn beyond_the_limit_only_known_paths_are_watched() {
-    let mut bench = Bench::new(&["a", "b"]);
-    bench.hold("a", ONE);
-    bench.table.limit = 1;
-    bench.hold("a", TWO);
-    let path = bench.path("b");
-    let error = bench.table.hold(&path, ONE, Links::Follow, Interest::Content).expect_err("no more");
+fn only_known_paths_are_watched_beyond_the_limit() {
+    let mut fixture = Fixture::new(&["a", "b"]);
+    fixture.hold("a", ONE);
+    fixture.table.limit = 1;
+    fixture.hold("a", TWO);
+    let path = fixture.path("b");
+    let error = fixture.table.hold(&path, ONE, Links::Follow, Interest::Content).expect_err("no more");
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-    assert!(bench.table.tree.find(&path).is_none(), "a refusal leaves nothing");
+    assert!(fixture.table.tree.find(&path).is_none(), "a refusal leaves nothing");
 }
 
 #[test]
-fn what_is_above_goes_with_its_last_child() {
+fn prune_removes_parents_with_last_child() {
     let mut tree = Tree::new();
     let (first, second) = (tree.insert(Path::new("/a/b/first")), tree.insert(Path::new("/a/b/second")));
     assert_eq!(tree.len(), 5, "the root, a, b and the two");
@@ -147,7 +150,7 @@ fn what_is_above_goes_with_its_last_child() {
 }
 
 #[test]
-fn numbers_are_used_again() {
+fn node_ids_are_reused() {
     let mut tree = Tree::new();
     let mut numbers = |round: usize| {
         let path = |index| PathBuf::from(format!("/{round}/{index}"));
@@ -163,7 +166,7 @@ fn numbers_are_used_again() {
 }
 
 #[test]
-fn names_of_all_lengths_are_kept() {
+fn names_of_all_lengths_are_stored() {
     let mut tree = Tree::new();
     let paths: Vec<PathBuf> =
         (1..=255).map(|length| PathBuf::from(format!("/{}", "ü".repeat(length)))).collect();
@@ -173,10 +176,10 @@ fn names_of_all_lengths_are_kept() {
     }
 }
 
-/// 100,000 directories have 15 MB. The table's own part is counted here: nodes, names (with what the allocator adds)
-/// and both ways to find them.
+/// The budget for 100,000 directories is 15 MB. This counts the table's part: nodes, names (with allocator overhead)
+/// and both indexes.
 #[test]
-fn a_directory_costs_little() {
+fn node_memory_stays_below_80_bytes() {
     const DIRECTORIES: usize = 100_000;
     assert!(size_of::<Node>() <= 56, "a node has {} bytes", size_of::<Node>());
     let mut tree = Tree::new();

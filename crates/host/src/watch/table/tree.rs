@@ -1,6 +1,6 @@
-//! Paths as a tree of names, so that a directory costs little more than its own name.
+//! Paths as a tree of names, so that a directory takes little more memory than its own name.
 //!
-//! A node lives while it is watched or has children; then its number may be used again.
+//! A node is kept while it is watched or has children; after that its id may be reused.
 
 use std::ffi::OsStr;
 use std::hash::{BuildHasher as _, RandomState};
@@ -25,18 +25,19 @@ impl NodeId {
     }
 }
 
-/// How many nodes are allocated at a time. Memory that grew by doubling would leave holes as big as itself.
+/// How many nodes are allocated at a time. A vector that grows by doubling would leave freed blocks of the same total
+/// size.
 const CHUNK: usize = 1024;
 
-/// The empty path, from which all others begin. It stays.
+/// The root node, with an empty path. It is never removed.
 const TOP: NodeId = NodeId(0);
 
 #[derive(Debug)]
 pub(super) struct Node {
     parent: NodeId,
-    /// How many nodes have it as their parent.
+    /// The number of child nodes.
     children: u32,
-    /// The next path of the same watch: a ring, of one as long as no link leads to the same directory.
+    /// The next node of the same watch, in a circular list. It has one node unless a link leads to the same directory.
     next: NodeId,
     pub(super) watch: Option<Watch>,
     name: Name,
@@ -58,7 +59,7 @@ impl Node {
 
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// Chunks, all full but the last.
+    /// Chunks; all but the last are full.
     nodes: Vec<Vec<Node>>,
     free: Vec<NodeId>,
     /// The nodes by parent and name.
@@ -78,7 +79,7 @@ impl Tree {
         tree
     }
 
-    /// The node of a path, or the nearest above it and what is missing from there.
+    /// Returns the node of a path, or its nearest ancestor and the missing components.
     pub(super) fn locate<'p>(&self, path: &'p Path) -> (NodeId, Components<'p>) {
         let (mut node, mut missing) = (TOP, path.components());
         loop {
@@ -95,12 +96,12 @@ impl Tree {
         missing.next().is_none().then_some(node)
     }
 
-    /// Makes what [`Tree::locate`] found missing.
+    /// Adds the components that [`Tree::locate`] found missing.
     pub(super) fn extend(&mut self, nearest: NodeId, missing: Components<'_>) -> NodeId {
         missing.fold(nearest, |parent, name| self.add(parent, name.as_os_str()))
     }
 
-    /// Removes a node that is of no use, and those above it that were there only for it.
+    /// Removes an unused node, and ancestors that were needed only for it.
     pub(super) fn prune(&mut self, mut node: NodeId) {
         while node != TOP && self[node].watch.is_none() && self[node].children == 0 {
             let parent = self[node].parent;
@@ -125,7 +126,7 @@ impl Tree {
         names.into_iter().rev().collect()
     }
 
-    /// The watched nodes at and below one.
+    /// Returns the watched nodes at and below `top`.
     pub(super) fn watched_within(&self, top: NodeId) -> Vec<NodeId> {
         let all = (0..).map(NodeId).zip(self.nodes.iter().flatten());
         let watched = all.filter(|(_, node)| node.watch.is_some()).map(|(id, _)| id);
@@ -139,7 +140,7 @@ impl Tree {
         node == top
     }
 
-    /// A node and the others of the same watch.
+    /// Returns a node and the others of the same watch.
     pub(super) fn ring(&self, first: NodeId) -> impl Iterator<Item = NodeId> {
         std::iter::successors(Some(first), move |node| Some(self[*node].next).filter(|next| *next != first))
     }
@@ -149,7 +150,7 @@ impl Tree {
         self[other].next = node;
     }
 
-    /// Says which node is still in it.
+    /// Removes a node from its ring. Returns a node that is still in it.
     pub(super) fn leave_ring(&mut self, node: NodeId) -> Option<NodeId> {
         let before = self.ring(node).last().filter(|before| *before != node)?;
         self[before].next = self[node].next;
@@ -162,18 +163,18 @@ impl Tree {
     }
 
     fn child(&self, parent: NodeId, name: &OsStr) -> Option<NodeId> {
-        let is_it = |node: &NodeId| self[*node].parent == parent && self[*node].name.as_ref() == name;
-        self.children.find(self.hash(parent, name), is_it).copied()
+        let matches = |node: &NodeId| self[*node].parent == parent && self[*node].name.as_ref() == name;
+        self.children.find(self.hash(parent, name), matches).copied()
     }
 
     fn add(&mut self, parent: NodeId, name: &OsStr) -> NodeId {
-        let made = Node { parent, ..Node::new(name) };
+        let new = Node { parent, ..Node::new(name) };
         let node = match self.free.pop() {
             Some(free) => {
-                self[free] = made;
+                self[free] = new;
                 free
             }
-            None => self.push(made),
+            None => self.push(new),
         };
         self[node].next = node;
         self[parent].children += 1;
@@ -220,17 +221,17 @@ impl Tree {
         self.extend(nearest, missing)
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(super) fn len(&self) -> usize {
         self.children.len()
     }
 
-    /// How many nodes there have been at once.
+    /// Returns the largest number of nodes so far.
     pub(super) fn capacity(&self) -> usize {
         self.nodes.iter().map(Vec::len).sum()
     }
 
-    /// The bytes that it takes on the heap.
+    /// Returns the bytes on the heap.
     pub(super) fn size(&self) -> usize {
         let names = self.nodes.iter().flatten().map(|node| node.name.size()).sum::<usize>();
         let nodes = self.nodes.iter().map(|chunk| chunk.capacity() * size_of::<Node>()).sum::<usize>();

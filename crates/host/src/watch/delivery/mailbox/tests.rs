@@ -1,74 +1,77 @@
 use super::*;
 
-fn gathered(begin: Instant, count: usize, first: u64, last: u64) -> Gathered {
-    let complete = Change { content: Content::Complete, new: false };
+fn pending(begin: Instant, count: usize, first: u64, last: u64) -> PendingBatch {
+    let complete = Change { kind: ChangeKind::Complete, is_new: false };
     let changes = (0..count).map(|index| (PathBuf::from(format!("/p/{index}")), complete));
-    Gathered {
+    PendingBatch {
         changes: changes.collect(),
         since: Some(begin + Duration::from_millis(first)),
         last: Some(begin + Duration::from_millis(last)),
         lock: Some(None),
-        ..Gathered::default()
+        ..PendingBatch::default()
     }
 }
 
-/// A mailbox with so many changes, the first and the last of them so many milliseconds after `begin`.
+/// A mailbox with `count` changes, the first and the last of them that many milliseconds after `begin`.
 fn mailbox(begin: Instant, count: usize, first: u64, last: u64) -> Mailbox {
-    Mailbox { gathered: gathered(begin, count, first, last), ..Mailbox::default() }
+    Mailbox { pending: pending(begin, count, first, last), ..Mailbox::default() }
 }
 
-/// When it is due, asked at that many milliseconds.
+/// Returns when it is due, checked `now` milliseconds after `begin`.
 fn due(mailbox: &mut Mailbox, begin: Instant, now: u64) -> u128 {
     let (due, _) = mailbox.due(begin + Duration::from_millis(now)).expect("it has changes");
     (due - begin).as_millis()
 }
 
 #[test]
-fn a_save_is_told_at_once() {
+fn single_save_is_due_after_debounce() {
     let begin = Instant::now();
     let mut one = mailbox(begin, 1, 0, 0);
     assert_eq!((due(&mut one, begin, 0), due(&mut one, begin, 3)), (2, 2));
-    assert_eq!(due(&mut mailbox(begin, MANY, 0, 40), begin, 41), 2, "a few files are no burst");
+    assert_eq!(due(&mut mailbox(begin, BURST_SIZE, 0, 40), begin, 41), 2, "a few files are no burst");
 }
 
 #[test]
-fn what_is_being_written_is_waited_for() {
+fn batch_waits_for_file_being_written() {
     let begin = Instant::now();
     let file = Path::new("/p/0");
     let mut one = mailbox(begin, 1, 0, 0);
-    one.change(file, Content::Writing);
+    one.change(file, ChangeKind::Writing);
     assert_eq!(due(&mut one, begin, 3), 200, "it may be in the middle of being written");
-    one.change(file, Content::Touched);
-    one.gathered.last = Some(begin + Duration::from_millis(150));
+    one.change(file, ChangeKind::MetadataChanged);
+    one.pending.last = Some(begin + Duration::from_millis(150));
     assert_eq!(due(&mut one, begin, 151), 350, "it goes on");
-    assert!(one.change(file, Content::Complete), "it is closed");
+    assert!(one.change(file, ChangeKind::Complete), "it is closed");
     assert_eq!(due(&mut one, begin, 152), 2, "at once");
-    one.change(file, Content::Writing);
-    one.gathered.last = Some(begin + Duration::from_secs(60));
+    one.change(file, ChangeKind::Writing);
+    one.pending.last = Some(begin + Duration::from_secs(60));
     assert_eq!(due(&mut one, begin, 60_001), 10_000, "but not for ever");
 }
 
 #[test]
-fn others_do_not_wait_for_what_is_written_all_the_time() {
+fn constantly_written_file_does_not_delay_others() {
     let begin = Instant::now();
     let (log, code) = (Path::new("/p/0"), Path::new("/p/1"));
     let later = begin + Duration::from_secs(10);
     let mut one = mailbox(begin, 0, 0, 10_000);
-    one.change(log, Content::Writing);
-    one.ripen(later, 0);
-    assert!(one.note(later + Duration::from_millis(20)), "it is gathered anew, for nobody has taken it");
+    one.change(log, ChangeKind::Writing);
+    one.mark_due(later, 0);
+    assert!(
+        one.record_arrival(later + Duration::from_millis(20)),
+        "it is gathered anew, for nobody has taken it"
+    );
     assert_eq!(due(&mut one, later, 30), 220);
-    one.gathered.last = Some(later + Duration::from_secs(5));
+    one.pending.last = Some(later + Duration::from_secs(5));
     assert_eq!(due(&mut one, later, 5_000), 1_020, "from time to time");
-    one.change(code, Content::Complete);
+    one.change(code, ChangeKind::Complete);
     assert_eq!(due(&mut one, later, 5_000), 22);
-    one.change(log, Content::Complete);
-    one.change(log, Content::Writing);
+    one.change(log, ChangeKind::Complete);
+    one.change(log, ChangeKind::Writing);
     assert_eq!(due(&mut one, later, 5_000), 5_200, "it was closed, and is like any other");
 }
 
 #[test]
-fn links_need_no_closing() {
+fn new_links_are_complete_at_once() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("file"), "").expect("a file");
@@ -78,7 +81,7 @@ fn links_need_no_closing() {
     let due_new = |name: &str| {
         let begin = Instant::now();
         let mut one = mailbox(begin, 0, 0, 0);
-        one.change(&path(name), Content::New);
+        one.change(&path(name), ChangeKind::Created);
         due(&mut one, begin, 3)
     };
     assert_eq!((due_new("symbolic"), due_new("hard"), due_new("gone")), (2, 2, 2));
@@ -86,50 +89,50 @@ fn links_need_no_closing() {
 }
 
 #[test]
-fn what_belongs_together_is_told_when_its_burst_has_passed() {
+fn batched_paths_are_due_after_burst() {
     let begin = Instant::now();
-    let mut some = Mailbox { together: vec!["/p/code".into()], ..mailbox(begin, 3, 0, 25) };
-    some.change(Path::new("/p/picture"), Content::Complete);
+    let mut some = Mailbox { batched_paths: vec!["/p/code".into()], ..mailbox(begin, 3, 0, 25) };
+    some.change(Path::new("/p/picture"), ChangeKind::Complete);
     assert_eq!(due(&mut some, begin, 26), 2);
-    some.change(Path::new("/p/code/main"), Content::Complete);
+    some.change(Path::new("/p/code/main"), ChangeKind::Complete);
     assert_eq!(due(&mut some, begin, 26), 55);
 }
 
 #[test]
-fn what_came_and_went_was_never_there() {
-    let told = |contents: &[Content]| {
+fn created_and_deleted_file_is_not_reported() {
+    let told = |contents: &[ChangeKind]| {
         let mut mailbox = Mailbox::default();
         for content in contents {
             mailbox.change(Path::new("/p"), *content);
         }
-        assert!(mailbox.gathered.open.iter().all(|path| mailbox.gathered.changes.contains_key(path)));
-        !mailbox.gathered.is_empty()
+        assert!(mailbox.pending.being_written.iter().all(|path| mailbox.pending.changes.contains_key(path)));
+        !mailbox.pending.is_empty()
     };
-    assert!(!told(&[Content::New, Content::Writing, Content::Complete, Content::Gone]));
-    assert!(!told(&[Content::New, Content::Gone]));
-    assert!(told(&[Content::New, Content::Gone, Content::New]), "it is there in the end");
-    assert!(told(&[Content::Gone, Content::New, Content::Gone]), "it was there before");
-    assert!(told(&[Content::Complete, Content::Gone]), "it may have taken the place of another");
-    assert!(told(&[Content::Complete, Content::Folder, Content::Gone]));
-    assert!(told(&[Content::Folder, Content::Found]));
+    assert!(!told(&[ChangeKind::Created, ChangeKind::Writing, ChangeKind::Complete, ChangeKind::Deleted]));
+    assert!(!told(&[ChangeKind::Created, ChangeKind::Deleted]));
+    assert!(told(&[ChangeKind::Created, ChangeKind::Deleted, ChangeKind::Created]), "it is there in the end");
+    assert!(told(&[ChangeKind::Deleted, ChangeKind::Created, ChangeKind::Deleted]), "it was there before");
+    assert!(told(&[ChangeKind::Complete, ChangeKind::Deleted]), "it may have taken the place of another");
+    assert!(told(&[ChangeKind::Complete, ChangeKind::Folder, ChangeKind::Deleted]));
+    assert!(told(&[ChangeKind::Folder, ChangeKind::Discovered]));
 }
 
 #[test]
-fn a_burst_is_told_when_it_has_passed() {
+fn burst_is_due_after_quiet_period() {
     let begin = Instant::now();
-    assert_eq!(due(&mut mailbox(begin, MANY + 1, 0, 3), begin, 4), 33);
+    assert_eq!(due(&mut mailbox(begin, BURST_SIZE + 1, 0, 3), begin, 4), 33);
     assert_eq!(due(&mut mailbox(begin, 50_000, 0, 7_000), begin, 7_001), 7_030);
     assert_eq!(due(&mut mailbox(begin, 50_000, 0, 60_000), begin, 60_000), 10_000, "but not for ever");
 }
 
 #[test]
-fn what_git_changes_is_told_when_it_is_done() {
+fn batch_waits_until_git_releases_lock() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let lock = folder.path().join("index.lock");
     std::fs::write(&lock, "").expect("a lock");
     let begin = Instant::now();
     let mut one = mailbox(begin, 1, 0, 0);
-    one.gathered.lock = Some(Some(lock.clone()));
+    one.pending.lock = Some(Some(lock.clone()));
     assert_eq!(due(&mut one, begin, 5), 250, "it works");
     std::fs::remove_file(lock).expect("a removal");
     assert_eq!(due(&mut one, begin, 20), 30, "it is done");
