@@ -222,10 +222,9 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     // Nothing on disk: only what is in memory is kept.
     let logs_folder = (limit > 0).then(|| bound.folder.path().to_owned());
     let (logs, log_reader) = LogWriter::open_limited(logs_folder, limit, lilt_host::clock::now);
-    let (writer, reader) = lilt_store::open(log_reader);
+    let (writer, queries, reader) = lilt_store::open(log_reader);
     let (requests, incoming) = mpsc::channel(REQUESTS);
-    let (api_writer, api_reader) = lilt_store::open_api();
-    let (writes, api_writes) = mpsc::channel(REQUESTS);
+    let (writes, incoming_writes) = mpsc::channel(REQUESTS);
     let mut announced = api::announce(bound.port).await?;
     let outputs = CancellationToken::new();
     let options = ServeOptions {
@@ -234,11 +233,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
         command,
         open_files: Some(limits::open_files),
         version: version().to_owned(),
-        api: Some(ProxiedApi {
-            reader: api_reader.clone(),
-            writes: writes.clone(),
-            clock: lilt_host::clock::now,
-        }),
+        api: Some(ProxiedApi { writes: writes.clone(), clock: lilt_host::clock::now }),
         auth: bound.owner.map(|owner| owner.with_warnings(warnings(&logs))),
         sessions: Some(session_menu::entries),
         snapshot: None,
@@ -269,7 +264,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     };
     let api_listener = announced.listener.take();
     let api_server = {
-        let (reader, outputs) = (api_reader.clone(), outputs.clone());
+        let (reader, outputs) = (reader.clone(), outputs.clone());
         async move {
             match api_listener {
                 Some(listener) => {
@@ -279,13 +274,13 @@ pub(crate) async fn run<F: Future<Output = ()>>(
             }
         }
     };
-    let api = lilt_daemon::Api { writer: api_writer, reader: api_reader, writes: api_writes };
+    let store = lilt_daemon::Store { writer, reader: reader.clone(), writes: incoming_writes, queries };
     let shown = lilt_tui::show(plan.terminal_mode, link);
-    let snapshot = plan.snapshot.take().map(|path| (path, reader.clone(), api.reader.clone()));
+    let snapshot = plan.snapshot.take().map(|path| (path, reader.clone()));
     tracing::info!(port = bound.port, folder = %bound.folder.path().display(), "the session begins");
     let settings = settings(plan, &bound.host, bound.port, &bound.folder)?;
     let session = async {
-        let ended = lilt_daemon::run(settings, incoming, writer, logs, api, cancel.clone()).await;
+        let ended = lilt_daemon::run(settings, incoming, store, logs, cancel.clone()).await;
         // Page and terminal see the end of it before they end.
         outputs.cancel();
         ended
@@ -298,8 +293,8 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     };
     let (ended, (), shown, (), served) = tokio::join!(session, server, shown, beside, api_server);
     served?;
-    if let Some((path, reader, objects)) = snapshot
-        && let Err(failure) = snapshot::write(reader, &objects, &path).await
+    if let Some((path, reader)) = snapshot
+        && let Err(failure) = snapshot::write(reader, &path).await
     {
         // How the session ended counts, not that nobody will be able to look at it.
         terminal::aside(&failure.to_string());

@@ -6,18 +6,18 @@ use std::path::Path;
 use lilt_host::{clock, files};
 use lilt_model::Failure;
 use lilt_server::view::{Reports, SNAPSHOT_BEGIN, snapshot_end, snapshot_view};
-use lilt_store::{ApiReader, Reader};
+use lilt_store::Reader;
 
 /// Writes all that a store knows, and what its session left.
-pub(crate) async fn write(reader: Reader, objects: &ApiReader, path: &Path) -> Result<(), Failure> {
+pub(crate) async fn write(reader: Reader, path: &Path) -> Result<(), Failure> {
     let reports = Reports::ask(&reader).await;
     let all = || -> std::io::Result<()> {
         let mut file = files::create_private(path)?;
         file.write_all(SNAPSHOT_BEGIN.as_bytes())?;
-        for piece in snapshot_view(reader.clone(), Some(objects)) {
+        for piece in snapshot_view(reader.clone()) {
             file.write_all(piece.as_bytes())?;
         }
-        let end = snapshot_end(&reader, Some(objects), reports, clock::now());
+        let end = snapshot_end(&reader, reports, clock::now());
         file.write_all(end.as_bytes())?;
         file.flush()
     };

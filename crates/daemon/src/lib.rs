@@ -23,7 +23,7 @@ mod settings;
 mod tasks;
 mod tool;
 
-pub use api::Api;
+pub use api::Store;
 pub use docker_prune::docker_prune;
 pub use down::{Extent, down};
 pub use examine::{ClusterFacts, DockerFacts, deploy_reference, examine_cluster, examine_docker};

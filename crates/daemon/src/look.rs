@@ -9,7 +9,7 @@ use lilt_cluster::Cluster;
 use lilt_model::ClusterName;
 use lilt_model::cluster::ReportedObject;
 use lilt_model::kubernetes::ObjectRef;
-use lilt_store::Inspection;
+use lilt_store::SessionQuery;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -41,15 +41,15 @@ impl Looks {
         context: Context,
         cluster: ClusterName,
         objects: Vec<ObjectRef>,
-        mut inspection: Inspection,
+        mut query: SessionQuery,
     ) {
         let turns = Arc::clone(&self.turns);
         self.running.spawn(async move {
             let found = tokio::select! {
                 found = look(&context, &cluster, &objects, &turns) => found,
-                () = inspection.given_up() => return,
+                () = query.cancelled() => return,
             };
-            inspection.answer(json!(found));
+            query.answer(json!(found));
         });
     }
 

@@ -14,12 +14,12 @@ use lilt_host::watch::Watcher;
 use lilt_model::log::Source;
 use lilt_model::request::Request;
 use lilt_model::{Failure, ResourceName, SpanId};
-use lilt_store::{Commit, Inspection, LogWriter, Wanted, WriteRequest, Writer};
+use lilt_store::{LogWriter, QuerySubject, SessionQueries, SessionQuery, WriteRequest};
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{Api, Objects};
+use crate::api::{Objects, Store};
 use crate::context::{Context, Edges, Stamped, update_span_id};
 use crate::deployers::Deployers;
 use crate::examine;
@@ -57,9 +57,8 @@ pub enum Ended {
 pub async fn run(
     settings: Settings,
     mut requests: mpsc::Receiver<Request>,
-    writer: Writer,
+    store: Store,
     logs: LogWriter,
-    mut api: Api,
     cancel: CancellationToken,
 ) -> Result<Ended, Failure> {
     let (events, mut incoming) = mpsc::channel(EVENTS);
@@ -104,11 +103,12 @@ pub async fn run(
         cancel: CancellationToken::new(),
         shutdown: shutdown.clone(),
     };
-    let objects = Objects::new(api.writer, api.reader);
+    let Store { writer, reader, mut writes, queries } = store;
+    let objects = Objects::new(writer, reader);
     let mut session = Session {
         state: State::new(options),
         tasks: Tasks::new(context),
-        writer,
+        queries,
         logs,
         objects,
         recording,
@@ -128,10 +128,10 @@ pub async fn run(
             () = cancel.cancelled() => break Ended::Cancelled,
             Some(event) = incoming.recv() => session.take(event),
             Some(request) = requests.recv() => session.take_now(Event::Requested { request }),
-            Some(write) = api.writes.recv() => session.take_write(write),
+            Some(write) = writes.recv() => session.take_write(write),
             broken = session.tasks.next_ended() => session.note_broken(broken),
             () = quiet(loaded) => session.give_back(),
-            inspection = session.writer.inspected() => session.show(inspection),
+            query = session.queries.next() => session.answer(query),
             Some(()) = session.looks.next_ended() => {}
         }
         for _ in 0..DRAINED {
@@ -144,7 +144,7 @@ pub async fn run(
         session.hear_last_words(&mut incoming, &cancel).await;
     }
     shutdown.cancel();
-    session.writer.leave_notices(all_notices(&session.state));
+    session.queries.leave_notices(all_notices(&session.state));
     session.stop(&mut incoming).await;
     guardian.close().await;
     Ok(ended)
@@ -161,7 +161,7 @@ async fn quiet(loaded: Option<tokio::time::Instant>) {
 struct Session {
     state: State,
     tasks: Tasks,
-    writer: Writer,
+    queries: SessionQueries,
     /// For what the engine itself has to say.
     logs: LogWriter,
     objects: Objects,
@@ -212,21 +212,21 @@ impl Session {
         }
     }
 
-    /// Answers who wants to see more than what was committed.
-    fn show(&mut self, inspection: Inspection) {
-        let answer = match &inspection.wanted {
-            Wanted::All => dump(&self.state),
-            Wanted::Notices(name) => notices(&self.state, name),
-            Wanted::Objects(name) => match applied_objects(&self.state, name) {
+    /// Answers a reader who wants to see more than what was committed.
+    fn answer(&mut self, query: SessionQuery) {
+        let answer = match &query.subject {
+            QuerySubject::Engine => dump(&self.state),
+            QuerySubject::Notices(name) => notices(&self.state, name),
+            QuerySubject::Objects(name) => match applied_objects(&self.state, name) {
                 Some((cluster, objects)) => {
                     let objects = objects.cloned().collect();
                     let context = self.tasks.context().clone();
-                    return self.looks.begin(context, cluster.clone(), objects, inspection);
+                    return self.looks.begin(context, cluster.clone(), objects, query);
                 }
                 None => json!([]),
             },
         };
-        inspection.answer(answer);
+        query.answer(answer);
     }
 
     fn take_now(&mut self, event: Event) {
@@ -234,7 +234,7 @@ impl Session {
     }
 
     fn take_write(&mut self, write: WriteRequest) {
-        for event in self.objects.take(&self.state, write) {
+        for event in self.objects.write(&self.state, write) {
             self.take_now(event);
         }
     }
@@ -255,12 +255,10 @@ impl Session {
         self.state.set_redactor(redactor.clone());
         schedule(&mut self.state);
         let touched = self.state.take_touched();
-        let mut commit = Commit::default();
         if touched.session {
             let mut session = project_session(&self.state);
             secrets::keep_out_of_session(&redactor, &mut session);
-            self.objects.tell_session(&self.state, &session);
-            commit.session = Some(session);
+            self.objects.put_session(&self.state, session);
         }
         for name in touched.resources {
             self.reconcile(&name);
@@ -268,15 +266,11 @@ impl Session {
             if let Some(resource) = &mut resource {
                 secrets::keep_out_of_object(&redactor, resource);
             }
-            self.objects.tell_resource(&self.state, &name, resource.as_ref());
-            match resource {
-                Some(resource) => commit.resources.push(Arc::new(resource)),
-                None => commit.removed.push(name),
-            }
+            self.objects.put_resource(&self.state, &name, resource);
         }
         for key in touched.objects {
             self.tasks.reconcile(&Section::Owner(Owner::Object(key.clone())), plan_object(&self.state, &key));
-            self.objects.tell_object(&self.state, &key);
+            self.objects.put_object(&self.state, &key);
         }
         // Last: what deletes must find that what applied was told to end.
         if touched.session {
@@ -289,14 +283,13 @@ impl Session {
             };
             self.logs.span(id, Some(note.resource), Source::Build).print(note.level, &note.text);
         }
-        commit.timeline = self.state.take_records();
-        commit.timeline.iter_mut().for_each(|(_, record)| secrets::keep_out_of_record(&redactor, record));
-        if !commit.is_empty() {
-            self.writer.commit(commit);
+        for (name, mut record) in self.state.take_records() {
+            secrets::keep_out_of_record(&redactor, &mut record);
+            self.objects.put_record(name, record);
         }
-        let following = self.objects.commit(&self.state);
-        if !following.is_empty() {
-            following.into_iter().for_each(|event| self.take_now(event));
+        let consequences = self.objects.commit();
+        if !consequences.is_empty() {
+            consequences.into_iter().for_each(|event| self.take_now(event));
             self.turn();
         }
     }

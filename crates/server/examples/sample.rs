@@ -16,7 +16,7 @@ use lilt_model::log::{Level, Source};
 use lilt_model::request::Request;
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use lilt_server::{ServeOptions, bind, serve};
-use lilt_store::{Commit, LogWriter, Span, Writer, open};
+use lilt_store::{Draft, LogWriter, Span, Writer, open};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -148,9 +148,9 @@ struct Session {
 }
 
 impl Session {
-    fn commit(&self, index: usize) {
-        self.writer
-            .commit(Commit { resources: vec![self.resources[index].clone().into()], ..Commit::default() });
+    fn commit(&mut self, index: usize) {
+        self.writer.put(Draft::resource(self.resources[index].clone().into(), None));
+        self.writer.commit(now());
     }
 
     fn begin(&mut self, index: usize, cause: &str) {
@@ -203,10 +203,10 @@ impl Session {
             resource.status.current_build =
                 busy.then(|| UIBuildRunning { start_time: Some(now()), span_id: "build:2".to_owned() });
         }
-        self.writer.commit(Commit {
-            resources: self.resources.iter().cloned().map(Into::into).collect(),
-            ..Commit::default()
-        });
+        for resource in &self.resources {
+            self.writer.put(Draft::resource(resource.clone().into(), None));
+        }
+        self.writer.commit(now());
     }
 
     fn chatter(&mut self, turn: usize) {
@@ -232,18 +232,18 @@ async fn main() {
     let folder = std::env::temp_dir().join(format!("lilt-sample-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let (logs, log_reader) = LogWriter::open(Some(folder.clone()), now);
-    let (writer, reader) = open(log_reader);
+    let (mut writer, _queries, reader) = open(log_reader);
     let mut resources: Vec<UIResource> = (0..count).map(resource).collect();
     resources.push(tiltfile());
     let session = UISession::new(
         ObjectMeta { name: "Tiltfile".to_owned(), ..ObjectMeta::default() },
         UISessionStatus { tiltfile_key: "/home/me/shop/Tiltfile".to_owned(), ..UISessionStatus::default() },
     );
-    writer.commit(Commit {
-        resources: resources.iter().cloned().map(Into::into).collect(),
-        session: Some(session),
-        ..Commit::default()
-    });
+    for resource in &resources {
+        writer.put(Draft::resource(resource.clone().into(), None));
+    }
+    writer.put(Draft::session(session.into(), None));
+    writer.commit(now());
     let spans = resources
         .iter()
         .filter(|resource| resource.status.runtime_status == RuntimeStatus::Ok)

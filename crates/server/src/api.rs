@@ -25,7 +25,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use lilt_api::kinds::{Kind, kinds};
 use lilt_model::Timestamp;
-use lilt_store::{ApiReader, WriteRequest};
+use lilt_store::{Reader, WriteRequest};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,7 @@ const LARGEST_BODY: usize = 20 * 1024 * 1024;
 /// What every route of the API sees.
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
-    pub(crate) reader: ApiReader,
+    pub(crate) reader: Reader,
     pub(crate) writes: mpsc::Sender<WriteRequest>,
     pub(crate) clock: fn() -> Timestamp,
     /// lilt's own version.

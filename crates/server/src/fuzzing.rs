@@ -7,7 +7,7 @@ use hyper_util::service::TowerToHyperService;
 use lilt_api::check::check;
 use lilt_api::kinds::{Kind, kinds};
 use lilt_model::Timestamp;
-use lilt_store::{Draft, Key};
+use lilt_store::{Draft, Key, LogWriter};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -68,14 +68,16 @@ pub fn api(bytes: &[u8]) -> Option<(&'static Kind, Value)> {
 
 /// Of a session with one object of the kind.
 async fn answer(kind: &'static Kind, request: Request<Body>) -> (u16, Vec<u8>) {
-    let (writer, reader) = lilt_store::open_api();
+    let (_, logs) = LogWriter::open(None, || Timestamp::ZERO);
+    let (mut writer, _, reader) = lilt_store::open(logs);
     let metadata = json!({"name": "known", "labels": {"a": "b"}, "managedFields": [{
         "manager": "other", "operation": "Apply", "apiVersion": "tilt.dev/v1alpha1", "fieldsType": "FieldsV1",
         "fieldsV1": {"f:metadata": {"f:labels": {"f:a": {}}}},
     }]});
     let draft =
         Draft::new(Key::new(kind.name, "known"), None, &metadata.to_string(), "{\"spec\":{},\"status\":{}}");
-    writer.commit(Timestamp::ZERO, [draft], [], []);
+    writer.put(draft);
+    writer.commit(Timestamp::ZERO);
     let (writes, _) = mpsc::channel(1);
     let closing = CancellationToken::new();
     // Watches end at once.

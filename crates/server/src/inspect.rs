@@ -71,7 +71,7 @@ pub(crate) async fn objects(
     if context.reader.resource(resource.as_str()).is_none() {
         return Err(Refusal::Unknown(resource));
     }
-    answer(&context, context.reader.objects(resource).await)
+    answer(&context, context.reader.cluster_objects(resource).await)
 }
 
 fn answer(context: &Context, found: Option<Value>) -> Result<Response, Refusal> {
@@ -81,7 +81,7 @@ fn answer(context: &Context, found: Option<Value>) -> Result<Response, Refusal> 
 
 /// `GET /api/dump/engine`
 pub(crate) async fn engine(State(context): State<Context>) -> Response {
-    match context.reader.inspect().await {
+    match context.reader.engine_state().await {
         Some(state) => Json(state).into_response(),
         None => (StatusCode::SERVICE_UNAVAILABLE, "the session is ending\n").into_response(),
     }

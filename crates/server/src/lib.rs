@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use lilt_model::request::Request;
 use lilt_model::{Failure, Timestamp};
-use lilt_store::{ApiReader, Reader, WriteRequest};
+use lilt_store::{Reader, WriteRequest};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -77,8 +77,8 @@ pub struct ServeOptions {
 #[derive(Clone, Debug)]
 struct Context {
     reader: Reader,
-    /// The object API; a snapshot has none.
-    objects: Option<ApiReader>,
+    /// Whether the object API is offered, through which buttons are clicked.
+    has_api: bool,
     /// The host's; a snapshot needs none.
     clock: Option<fn() -> Timestamp>,
     sessions: Option<fn() -> Vec<RunningSession>>,
@@ -112,7 +112,7 @@ pub async fn serve(
     let version: Arc<str> = options.version.into();
     let context = Context {
         reader,
-        objects: options.api.as_ref().map(|api| api.reader.clone()),
+        has_api: options.api.is_some(),
         clock: options.api.as_ref().map(|api| api.clock),
         sessions: options.sessions,
         auth: options.auth.as_ref().map(AuthOwner::auth),
@@ -125,7 +125,8 @@ pub async fn serve(
         sockets: sockets.clone(),
     };
     let auth = auth::AuthCheck::new(context.auth.clone(), port);
-    let api = options.api.map(|api| proxy::routes(api, version, closing));
+    let reader = context.reader.clone();
+    let api = options.api.map(|api| proxy::routes(api, reader, version, closing));
     let router = routes::router(context, allowed, auth, api);
     let owner = async {
         match options.auth {
@@ -161,7 +162,7 @@ pub struct ApiOptions {
 pub async fn serve_api(
     listener: TcpListener,
     options: ApiOptions,
-    reader: ApiReader,
+    reader: Reader,
     writes: mpsc::Sender<WriteRequest>,
     cancel: CancellationToken,
 ) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use lilt_model::Timestamp;
-use lilt_store::{ApiReader, WriteRequest};
+use lilt_store::{Reader, WriteRequest};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -13,13 +13,17 @@ use crate::api::{Api, router};
 /// What the web port needs to offer the object API.
 #[derive(Clone, Debug)]
 pub struct ProxiedApi {
-    pub reader: ApiReader,
     pub writes: mpsc::Sender<WriteRequest>,
     /// The host's.
     pub clock: fn() -> Timestamp,
 }
 
-pub(crate) fn routes(api: ProxiedApi, version: Arc<str>, closing: CancellationToken) -> Router {
-    let ProxiedApi { reader, writes, clock } = api;
+pub(crate) fn routes(
+    api: ProxiedApi,
+    reader: Reader,
+    version: Arc<str>,
+    closing: CancellationToken,
+) -> Router {
+    let ProxiedApi { writes, clock } = api;
     router(Api { reader, writes, clock, version, closing })
 }

@@ -107,7 +107,7 @@ struct Sender<'s> {
 
 impl<'s> Sender<'s> {
     fn new(context: &'s Context, sink: &'s mut SplitSink<WebSocket, Message>) -> Self {
-        let buttons = context.objects.clone().map(Buttons::new);
+        let buttons = context.has_api.then(|| Buttons::new(context.reader.clone()));
         Self { context, sink, revision: 0, end: 0, following: None, buttons, said: Instant::now() }
     }
 
@@ -125,7 +125,7 @@ impl<'s> Sender<'s> {
         self.put_extent().await?;
         loop {
             if let Some(buttons) = &mut self.buttons
-                && let Some(message) = buttons.look()
+                && let Some(message) = buttons.next_message()
             {
                 self.put(&message).await?;
             }
@@ -148,7 +148,6 @@ impl<'s> Sender<'s> {
                 () = std::future::ready(()), if unread => {}
                 _ = reader.changed(self.revision) => {}
                 _ = reader.logs().grown(self.end) => {}
-                () = changed(self.buttons.as_ref()) => {}
             }
             if reader.revision() > self.revision {
                 self.put_state().await?;
@@ -171,6 +170,10 @@ impl<'s> Sender<'s> {
     async fn put_state(&mut self) -> Result<(), axum::Error> {
         let changes = self.context.reader.changes_since(self.revision);
         self.revision = changes.revision;
+        // Objects that pages do not show have changed.
+        if changes.is_empty() {
+            return Ok(());
+        }
         let message = ServerMessage::State {
             complete: changes.complete,
             resources: changes.resources,
@@ -200,12 +203,5 @@ impl<'s> Sender<'s> {
             Some(message) => self.put(&message).await,
             None => Ok(()),
         }
-    }
-}
-
-async fn changed(buttons: Option<&Buttons>) {
-    match buttons {
-        Some(buttons) => buttons.changed().await,
-        None => std::future::pending().await,
     }
 }

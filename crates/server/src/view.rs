@@ -18,7 +18,7 @@ use lilt_model::escape;
 use lilt_model::log::{Level, Line};
 use lilt_model::secret::{Redactor, redact_values};
 use lilt_model::{ResourceName, SpanId, Timestamp};
-use lilt_store::{ApiReader, Filter, Reader};
+use lilt_store::{Filter, Reader};
 use serde_json::{Value, json};
 
 use crate::Context;
@@ -33,8 +33,7 @@ const PIECE: usize = 64 * 1024;
 
 /// `GET /api/view`
 pub(crate) async fn view(State(context): State<Context>) -> Response {
-    let pieces = pieces(context.reader, context.objects.as_ref());
-    ([(header::CONTENT_TYPE, "application/json")], body(pieces)).into_response()
+    ([(header::CONTENT_TYPE, "application/json")], body(pieces(context.reader))).into_response()
 }
 
 /// `GET /api/dump/logstore`: every line of log up to now.
@@ -66,16 +65,12 @@ fn rank(resource: &Arc<UIResource>) -> (bool, i32, String) {
 }
 
 /// The view as JSON text, piece by piece: session, resources, buttons, clusters, and every line of log up to now.
-pub fn pieces(reader: Reader, objects: Option<&ApiReader>) -> impl Iterator<Item = String> + use<> {
-    redacted_pieces(reader, objects, Redactor::default())
+pub fn pieces(reader: Reader) -> impl Iterator<Item = String> + use<> {
+    redacted_pieces(reader, Redactor::default())
 }
 
-fn redacted_pieces(
-    reader: Reader,
-    objects: Option<&ApiReader>,
-    redactor: Redactor,
-) -> impl Iterator<Item = String> + use<> {
-    let mut view = redact_values("", whole_state(&reader, objects), &redactor).to_string();
+fn redacted_pieces(reader: Reader, redactor: Redactor) -> impl Iterator<Item = String> + use<> {
+    let mut view = redact_values("", whole_state(&reader), &redactor).to_string();
     // The brace that ends it.
     view.pop();
     Pieces { redactor, ..Pieces::new(reader, format!("{view},\"logList\":{{\"segments\":["), "}}") }
@@ -87,7 +82,7 @@ const KINDS: [(&str, &str); 2] = [("UIButton", "uiButtons"), ("Cluster", "cluste
 /// More than a Tiltfile has.
 const MOST_OBJECTS: usize = 10_000;
 
-fn whole_state(reader: &Reader, objects: Option<&ApiReader>) -> Value {
+fn whole_state(reader: &Reader) -> Value {
     let mut all = reader.changes_since(0);
     all.resources.sort_by_cached_key(rank);
     let mut view = json!({
@@ -98,17 +93,17 @@ fn whole_state(reader: &Reader, objects: Option<&ApiReader>) -> Value {
     if let Some(session) = all.session {
         view["uiSession"] = json!(session);
     }
-    for (kind, name) in objects.into_iter().flat_map(|_| KINDS) {
-        view[name] = json!(objects_of(objects, kind));
+    for (kind, name) in KINDS {
+        view[name] = json!(objects_of(reader, kind));
     }
     view
 }
 
 /// All objects of a kind.
-fn objects_of(objects: Option<&ApiReader>, kind: &'static str) -> Vec<Value> {
-    let found = objects.map(|objects| objects.list(kind, None, MOST_OBJECTS).1).unwrap_or_default();
+fn objects_of(reader: &Reader, kind: &'static str) -> Vec<Value> {
+    let (_, found) = reader.list(kind, None, MOST_OBJECTS);
     // The store holds nothing but objects.
-    found.iter().filter_map(|object| serde_json::from_str(&object.text).ok()).collect()
+    found.iter().filter_map(|object| serde_json::from_str(object.text()).ok()).collect()
 }
 
 fn started(reader: &Reader) -> Option<Timestamp> {
@@ -285,12 +280,12 @@ mod tests {
     #[test]
     fn pieces_are_bounded_by_bytes_and_have_every_line() {
         let (writer, logs) = LogWriter::open(None, || Timestamp(7));
-        let (_objects, reader) = lilt_store::open(logs);
+        let (_writer, _queries, reader) = lilt_store::open(logs);
         let mut span = writer.span(SpanId::new("a"), None, Source::Runtime);
         for _ in 0..50 {
             span.write(&[&[b'x'; 50_000][..], b"\n"].concat());
         }
-        let pieces: Vec<String> = pieces(reader, None).collect();
+        let pieces: Vec<String> = pieces(reader).collect();
         let longest = pieces.iter().map(String::len).max();
         assert!(longest.is_some_and(|longest| longest < PIECE + 60_000), "{longest:?}");
         let view: Value = serde_json::from_str(&pieces.concat()).expect("JSON");
@@ -300,7 +295,7 @@ mod tests {
     #[test]
     fn secret_with_several_lines_that_became_known_later_is_redacted() {
         let (writer, logs) = LogWriter::open(None, || Timestamp(7));
-        let (_objects, reader) = lilt_store::open(logs);
+        let (_writer, _queries, reader) = lilt_store::open(logs);
         let mut span = writer.span(SpanId::new("a"), None, Source::Runtime);
         let mut other = writer.span(SpanId::new("b"), None, Source::Runtime);
         let lines = ["{ other", "key: {", "  \"a\": 1", "}, end", "{", "nothing"];
@@ -311,7 +306,7 @@ mod tests {
         let value = b"{\n\"a\": 1\n}".to_vec();
         let secret =
             Secret { name: "db".into(), key: "json".into(), value, encoded: "ewoiYSI6IDEKfQ==".into() };
-        let view = redacted_pieces(reader, None, Redactor::new(&[secret]));
+        let view = redacted_pieces(reader, Redactor::new(&[secret]));
         let view: Value = serde_json::from_str(&view.collect::<String>()).expect("JSON");
         let segments = view["logList"]["segments"].as_array().expect("segments");
         let texts: Vec<&str> =

@@ -2,20 +2,43 @@
 //!
 //! The daemon is the only writer; page, terminal and API read. Readers ask for what changed since a revision they
 //! know, so that a change costs what it touches and a slow reader costs nothing. This is the only crate that may
-//! lock; no lock is held while waiting.
+//! lock; no lock is held while waiting, nor while an object is written as JSON.
 #![expect(clippy::disallowed_types, reason = "the store is where locks may be")]
 
-mod api;
+mod change_index;
+mod fragments;
+mod history;
+mod interner;
 mod logs;
-mod objects;
+mod object;
+mod query;
+mod reader;
 mod segments;
+mod table;
+mod template;
 mod timeline;
+mod typed;
+mod writer;
 mod writes;
 
-pub use api::{
-    ApiReader, ApiWriter, Change, Draft, Expired, Happening, Key, Snapshot, new_uid, open as open_api,
-};
+use std::sync::{Arc, RwLock};
+
+use tokio::sync::watch;
+
+pub use history::{Expired, WatchEvent, WatchEventType};
 pub use logs::{DEFAULT_LIMIT, Field, Filter, Lines, LogReader, LogWriter, NoPattern, Pattern, Span};
-pub use objects::{Changes, Commit, Inspection, Reader, Wanted, Writer, open};
+pub use object::{Draft, Key, Snapshot, new_uid};
+pub use query::{QuerySubject, SessionQueries, SessionQuery};
+pub use reader::{Changes, Reader};
 pub use segments::segment::LineRef;
+pub use writer::Writer;
 pub use writes::{Action, Refusal, WriteRequest};
+
+/// Creates an empty store. The writer is unique, and so is the one who answers queries.
+pub fn open(logs: LogReader) -> (Writer, SessionQueries, Reader) {
+    let contents = Arc::new(RwLock::default());
+    let (announce, announced) = watch::channel(0);
+    let (sender, queries) = query::channel();
+    let writer = Writer::new(Arc::clone(&contents), announce);
+    (writer, queries, Reader::new(contents, announced, sender, logs))
+}

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::api::{Key, Snapshot};
+use crate::object::{Key, Snapshot};
 
 #[derive(Debug)]
 pub struct WriteRequest {

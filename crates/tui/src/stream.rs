@@ -120,7 +120,7 @@ mod tests {
     use lilt_api::{ObjectMeta, UIResource, UIResourceStatus};
     use lilt_model::log::Level;
     use lilt_model::{SpanId, Timestamp};
-    use lilt_store::{Commit, LogWriter};
+    use lilt_store::{Draft, LogWriter};
 
     use super::painter::Piece;
     use super::*;
@@ -128,15 +128,17 @@ mod tests {
     #[test]
     fn label_of_a_resource_follows_the_tiltfile_not_the_first_line() {
         let (_logs, logs) = LogWriter::open(None, || Timestamp(0));
-        let (writer, reader) = lilt_store::open(logs);
+        let (mut writer, _queries, reader) = lilt_store::open(logs);
         let resource = |name: &str, order| {
             Arc::new(UIResource::new(
                 ObjectMeta { name: name.into(), ..ObjectMeta::default() },
                 UIResourceStatus { order, ..UIResourceStatus::default() },
             ))
         };
-        let resources = vec![resource("payments-api-worker", 2), resource("payments-api-server", 1)];
-        writer.commit(Commit { resources, ..Commit::default() });
+        for resource in [resource("payments-api-worker", 2), resource("payments-api-server", 1)] {
+            writer.put(Draft::resource(resource, None));
+        }
+        writer.commit(Timestamp(0));
         let (mut painter, mut revision, mut out) = (Painter::new(false, true), 0, String::new());
         learn_names(&reader, &mut revision, &mut painter);
         assert_eq!(revision, reader.revision());

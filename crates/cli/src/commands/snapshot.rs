@@ -122,7 +122,7 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
     }
     // Who writes waits for the answer.
     let (writes, incoming) = mpsc::channel(1);
-    let api = ProxiedApi { reader: stored.objects.clone(), writes, clock: lilt_host::clock::now };
+    let api = ProxiedApi { writes, clock: lilt_host::clock::now };
     let options = ServeOptions {
         allowed_hosts: vec![host],
         further_hosts,

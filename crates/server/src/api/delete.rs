@@ -1,5 +1,7 @@
 //! Deleting objects: what may keep one, and what goes with it.
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -31,7 +33,7 @@ impl Write<'_> {
             let current = self.current(name).ok_or_else(|| Failure::not_found(self.kind, name))?;
             self.check_preconditions(name, &current, options)?;
             let details =
-                json!({"name": name, "group": "tilt.dev", "kind": self.kind.plural, "uid": &*current.uid});
+                json!({"name": name, "group": "tilt.dev", "kind": self.kind.plural, "uid": &*current.uid()});
             if dry_run {
                 return Ok(details);
             }
@@ -61,7 +63,7 @@ impl Write<'_> {
 
     /// An object with finalizers stays, marked, until the last of them is taken off.
     fn deletion(&self, current: &Snapshot, keep_owned: bool) -> Action {
-        let mut object: Value = serde_json::from_str(&current.text).unwrap_or_default();
+        let mut object: Value = serde_json::from_str(current.text()).unwrap_or_default();
         let keep_owned = keep_owned || finalizers(&object).any(|it| it == ORPHAN);
         if !finalizers(&object).any(holds) {
             return Action::Delete { version: current.version, keep_owned };
@@ -81,7 +83,7 @@ impl Write<'_> {
     fn check_preconditions(&self, name: &str, current: &Snapshot, options: &Value) -> Result<(), Failure> {
         let wanted =
             |field: &str| options.pointer(&format!("/preconditions/{field}")).and_then(Value::as_str);
-        if wanted("uid").is_some_and(|uid| *uid != *current.uid) {
+        if wanted("uid").is_some_and(|uid| *uid != *current.uid()) {
             let why = "the UID in the precondition is not that of the object";
             return Err(Failure::conflict(self.kind, name, why));
         }
@@ -103,9 +105,9 @@ impl Write<'_> {
         let dry_run = self.is_dry_run()? || options.get("dryRun").is_some_and(|dry| !dry.is_null());
         let (version, found) = self.api.reader.list(self.kind.name, None, usize::MAX);
         let mut items = Vec::new();
-        for object in found.into_iter().filter(|object| selection.takes_text(&object.text)) {
+        for object in found.into_iter().filter(|object| selection.takes_text(object.text())) {
             match self.delete_one(&object.key.name, &options, dry_run).await {
-                Ok(_) => items.push(object.text),
+                Ok(_) => items.push(Arc::clone(object.text())),
                 // Somebody else did it.
                 Err(failure) if failure.code == StatusCode::NOT_FOUND => {}
                 Err(failure) => return Err(failure),

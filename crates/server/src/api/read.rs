@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use futures_util::stream;
 use lilt_api::kinds::Kind;
-use lilt_store::{Change, Happening, Key, Snapshot};
+use lilt_store::{Key, Snapshot, WatchEvent, WatchEventType};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ pub(crate) fn get(
 ) -> Result<Response, Failure> {
     let found = api.reader.get(&Key::new(kind.name, name)).ok_or_else(|| Failure::not_found(kind, name))?;
     let shape = Shape::wanted(headers, query.attached());
-    Ok(json_response(StatusCode::OK, shape.of(api, kind, &found.text)))
+    Ok(json_response(StatusCode::OK, shape.of(api, kind, found.text())))
 }
 
 pub(crate) fn list(
@@ -128,7 +128,7 @@ pub(crate) fn list(
     let limit = query.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let (version, found) = api.reader.list(kind.name, after.as_deref(), usize::MAX);
     let mut chosen: Vec<Snapshot> =
-        found.into_iter().filter(|object| selection.takes_text(&object.text)).collect();
+        found.into_iter().filter(|object| selection.takes_text(object.text())).collect();
     let remaining = chosen.len().saturating_sub(limit);
     chosen.truncate(limit);
     let mut metadata = json!({"resourceVersion": version.to_string()});
@@ -149,10 +149,10 @@ fn read_token(token: &str) -> Result<String, Failure> {
 }
 
 fn list_text(api: &Api, kind: &Kind, shape: Shape, metadata: &Value, objects: &[Snapshot]) -> String {
-    let read = || objects.iter().filter_map(|object| serde_json::from_str(&object.text).ok());
+    let read = || objects.iter().filter_map(|object| serde_json::from_str(object.text()).ok());
     match shape {
         Shape::Whole => {
-            let items: Vec<&str> = objects.iter().map(|object| &*object.text).collect();
+            let items: Vec<&str> = objects.iter().map(|object| &**object.text()).collect();
             let items = items.join(",");
             format!(
                 "{{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"{}List\",\"metadata\":{metadata},\"items\":[{items}]}}",
@@ -202,7 +202,9 @@ pub(crate) fn watch(
         let wrong = || Failure::bad_request("the resourceVersion is no number");
         watch.version = from.unwrap_or_default().parse().map_err(|_| wrong())?;
         // A version that is too old is said at once.
-        api.reader.changes(kind.name, watch.version).map_err(|expired| Failure::expired(expired.newest))?;
+        api.reader
+            .events_since(kind.name, watch.version)
+            .map_err(|expired| Failure::expired(expired.newest))?;
         String::new()
     };
     let events = stream::unfold((watch, Some(first)), |(mut watch, first)| async move {
@@ -236,10 +238,10 @@ impl Watch {
     fn initial_events(&mut self, say_end: bool) -> String {
         let (version, objects) = self.api.reader.list(self.kind.name, None, usize::MAX);
         self.version = version;
-        let chosen = objects.iter().filter(|object| self.selection.takes_text(&object.text));
+        let chosen = objects.iter().filter(|object| self.selection.takes_text(object.text()));
         let mut text = String::new();
         for object in chosen {
-            self.event(&mut text, "ADDED", &object.text);
+            self.write_as(&mut text, WatchEventType::Added, object.text());
         }
         if say_end && self.bookmarks {
             text.push_str(&self.bookmark(true));
@@ -271,16 +273,16 @@ impl Watch {
                 }
                 _ = self.news() => {}
             }
-            match self.api.reader.changes(self.kind.name, self.version) {
+            match self.api.reader.events_since(self.kind.name, self.version) {
                 Err(expired) => {
                     // It fell behind what is remembered: it lists again.
                     self.ended = true;
                     let status = Failure::expired(expired.newest).to_json();
                     return Some(format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n"));
                 }
-                Ok((version, changes)) => {
+                Ok((version, events)) => {
                     self.version = version;
-                    let text = self.changes(&changes);
+                    let text = self.write_all(&events);
                     if !text.is_empty() {
                         let now = tokio::time::Instant::now();
                         self.told = Some(now);
@@ -301,45 +303,48 @@ impl Watch {
     }
 
     /// One piece of text, made once: with many who watch, this is what costs.
-    fn changes(&self, changes: &[Arc<Change>]) -> String {
-        let length: usize = changes.iter().map(|change| change.object.text.len() + FRAME).sum();
-        let mut text = String::with_capacity(if self.selection.is_everything() { length } else { 0 });
-        for change in changes {
-            self.change(&mut text, change);
+    fn write_all(&self, events: &[Arc<WatchEvent>]) -> String {
+        let capacity = if self.selection.is_everything() {
+            events.iter().map(|event| event.object.text().len() + FRAME).sum()
+        } else {
+            0
+        };
+        let mut text = String::with_capacity(capacity);
+        for event in events {
+            self.write(&mut text, event);
         }
         text
     }
 
     /// An object that comes into the selection is added for this watcher, one that leaves it is deleted.
-    fn change(&self, told: &mut String, change: &Change) {
-        let text = &change.object.text;
+    fn write(&self, out: &mut String, event: &WatchEvent) {
+        let object = &event.object;
         if self.selection.is_everything() {
-            let word = match change.happening {
-                Happening::Added => "ADDED",
-                Happening::Modified => "MODIFIED",
-                Happening::Deleted => "DELETED",
-            };
-            return self.event(told, word, text);
+            return self.write_as(out, event.event_type, object.text());
         }
-        let takes = |text: &Arc<str>| self.selection.takes_text(text);
-        let before = change.before.as_ref().is_some_and(takes);
-        let now = change.happening != Happening::Deleted && takes(text);
+        let selects = |object: &Snapshot| self.selection.takes_text(object.text());
+        let before = event.before.as_ref().is_some_and(selects);
+        let now = event.event_type != WatchEventType::Deleted && selects(object);
         match (before, now) {
-            (false, true) => self.event(told, "ADDED", text),
-            (true, true) => self.event(told, "MODIFIED", text),
-            (true, false) => self.event(told, "DELETED", text),
+            (false, true) => self.write_as(out, WatchEventType::Added, object.text()),
+            (true, true) => self.write_as(out, WatchEventType::Modified, object.text()),
+            (true, false) => self.write_as(out, WatchEventType::Deleted, object.text()),
             (false, false) => {}
         }
     }
 
-    fn event(&self, told: &mut String, word: &str, text: &str) {
-        let begin = ["{\"type\":\"", word, "\",\"object\":"];
-        told.extend(begin);
+    fn write_as(&self, out: &mut String, event_type: WatchEventType, text: &str) {
+        let name = match event_type {
+            WatchEventType::Added => "ADDED",
+            WatchEventType::Modified => "MODIFIED",
+            WatchEventType::Deleted => "DELETED",
+        };
+        out.extend(["{\"type\":\"", name, "\",\"object\":"]);
         match self.shape {
-            Shape::Whole => told.push_str(text),
-            shape => told.push_str(&shape.of(&self.api, self.kind, text)),
+            Shape::Whole => out.push_str(text),
+            shape => out.push_str(&shape.of(&self.api, self.kind, text)),
         }
-        told.push_str("}\n");
+        out.push_str("}\n");
     }
 
     fn bookmark(&mut self, initial_end: bool) -> String {
@@ -357,14 +362,15 @@ impl Watch {
 mod tests {
     use lilt_api::kinds::kinds;
     use lilt_model::Timestamp;
-    use lilt_store::{ApiWriter, Draft};
+    use lilt_store::{Draft, LogWriter, Writer};
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
 
-    fn watcher(seconds: Option<u64>) -> (ApiWriter, Watch) {
-        let (writer, reader) = lilt_store::open_api();
+    fn watcher(seconds: Option<u64>) -> (Writer, Watch) {
+        let (_, logs) = LogWriter::open(None, || Timestamp::ZERO);
+        let (writer, _, reader) = lilt_store::open(logs);
         let (writes, _) = mpsc::channel(1);
         let clock = || Timestamp::ZERO;
         let api = Api { reader, writes, clock, version: "0".into(), closing: CancellationToken::new() };
@@ -384,9 +390,10 @@ mod tests {
         (writer, watch)
     }
 
-    fn put(writer: &ApiWriter, kind: &'static str, name: &str) {
+    fn put(writer: &mut Writer, kind: &'static str, name: &str) {
         let draft = Draft::new(Key::new(kind, name), None, &json!({"name": name}).to_string(), "{}");
-        writer.commit(Timestamp::ZERO, [draft], [], []);
+        writer.put(draft);
+        writer.commit(Timestamp::ZERO);
     }
 
     fn read(text: Option<String>) -> (String, String) {
@@ -400,10 +407,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_watcher_of_what_never_changes_is_told_how_far_it_is_while_others_change() {
-        let (writer, mut watch) = watcher(None);
+        let (mut writer, mut watch) = watcher(None);
         let busy = async {
             for number in 0..100 {
-                put(&writer, "UIButton", &number.to_string());
+                put(&mut writer, "UIButton", &number.to_string());
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         };
@@ -416,14 +423,14 @@ mod tests {
             (word.as_str(), version.parse::<u64>().is_ok_and(|version| version >= 29)),
             ("BOOKMARK", true)
         );
-        put(&writer, "ConfigMap", "one");
+        put(&mut writer, "ConfigMap", "one");
         assert_eq!(read(watch.next().await).0, "ADDED");
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_last_word_of_a_watch_is_a_bookmark() {
-        let (writer, mut watch) = watcher(Some(10));
-        put(&writer, "ConfigMap", "one");
+        let (mut writer, mut watch) = watcher(Some(10));
+        put(&mut writer, "ConfigMap", "one");
         assert_eq!(read(watch.next().await).0, "ADDED");
         let (word, version) = read(watch.next().await);
         assert_eq!((word.as_str(), version.as_str()), ("BOOKMARK", "1"));

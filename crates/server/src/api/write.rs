@@ -93,7 +93,7 @@ impl Write<'_> {
             }
             object.to_string()
         } else {
-            self.send(&name, Action::Create { object }).await?.text.to_string()
+            self.send(&name, Action::Create { object }).await?.text().to_string()
         };
         Ok(Written { code: StatusCode::CREATED, text: written, warnings }.into())
     }
@@ -161,7 +161,7 @@ impl Write<'_> {
         let dry_run = self.is_dry_run()?;
         for _ in 0..ATTEMPTS {
             let current = self.current(name).ok_or_else(|| Failure::not_found(self.kind, name))?;
-            let before: Value = serde_json::from_str(&current.text).unwrap_or_default();
+            let before: Value = serde_json::from_str(current.text()).unwrap_or_default();
             let wanted = shaped(change(&before)?)?;
             let version = given_version(&wanted);
             let pinned =
@@ -185,7 +185,7 @@ impl Write<'_> {
             match self.send(name, action).await {
                 Ok(stored) => {
                     return Ok(
-                        Written { code: StatusCode::OK, text: stored.text.to_string(), warnings }.into()
+                        Written { code: StatusCode::OK, text: stored.text().to_string(), warnings }.into()
                     );
                 }
                 Err(failure) if failure.reason == "Conflict" => {}

@@ -1,8 +1,8 @@
 //! The buttons that a page shows: those of the Tiltfile and of extensions, as the object API has them.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use lilt_store::{ApiReader, Change, Happening, Snapshot};
+use lilt_store::{Reader, Snapshot, WatchEvent, WatchEventType};
 use serde_json::Value;
 
 use crate::protocol::ServerMessage;
@@ -14,43 +14,33 @@ const MOST: usize = 10_000;
 
 #[derive(Debug)]
 pub(super) struct Buttons {
-    reader: ApiReader,
-    /// None: nothing was told yet.
-    version: Option<u64>,
+    reader: Reader,
+    /// The revision that the page knows; none before the first message.
+    revision: Option<u64>,
 }
 
 impl Buttons {
-    pub(super) fn new(reader: ApiReader) -> Self {
-        Self { reader, version: None }
+    pub(super) fn new(reader: Reader) -> Self {
+        Self { reader, revision: None }
     }
 
-    /// Waits until something may have changed.
-    pub(super) async fn changed(&self) {
-        self.reader.changed(self.version.unwrap_or_default()).await;
-    }
-
-    /// What changed since the last look.
-    pub(super) fn look(&mut self) -> Option<ServerMessage> {
-        let Some(Ok((version, changes))) = self.version.map(|version| self.reader.changes(KIND, version))
-        else {
-            let (version, all) = self.reader.list(KIND, None, MOST);
-            self.version = Some(version);
+    /// Returns what changed since the last message; none if nothing did.
+    pub(super) fn next_message(&mut self) -> Option<ServerMessage> {
+        let events = self.revision.map(|revision| self.reader.last_events_since(KIND, revision));
+        let Some(Ok((revision, events))) = events else {
+            let (revision, all) = self.reader.list(KIND, None, MOST);
+            self.revision = Some(revision);
             let buttons = all.iter().filter(|it| is_shown(it)).filter_map(value).collect();
             return Some(ServerMessage::Buttons { complete: true, buttons, removed: Vec::new() });
         };
-        self.version = Some(version);
-        // The last word on each counts: one may have come and gone between two looks.
-        let mut last: BTreeMap<&str, &Change> = BTreeMap::new();
-        for change in changes.iter().filter(|change| is_shown(&change.object)) {
-            last.insert(&change.object.key.name, change);
-        }
-        let (gone, there): (Vec<&Change>, Vec<&Change>) =
-            last.into_values().partition(|change| change.happening == Happening::Deleted);
-        let buttons: Vec<Value> = there.into_iter().filter_map(|change| value(&change.object)).collect();
-        let removed: Vec<String> =
-            gone.into_iter().map(|change| change.object.key.name.to_string()).collect();
-        let nothing = buttons.is_empty() && removed.is_empty();
-        (!nothing).then_some(ServerMessage::Buttons { complete: false, buttons, removed })
+        self.revision = Some(revision);
+        let shown = events.iter().filter(|event| is_shown(&event.object));
+        let (deleted, existing): (Vec<&Arc<WatchEvent>>, Vec<_>) =
+            shown.partition(|event| event.event_type == WatchEventType::Deleted);
+        let buttons: Vec<Value> = existing.iter().filter_map(|event| value(&event.object)).collect();
+        let removed: Vec<String> = deleted.iter().map(|event| event.object.key.name.to_string()).collect();
+        let is_empty = buttons.is_empty() && removed.is_empty();
+        (!is_empty).then_some(ServerMessage::Buttons { complete: false, buttons, removed })
     }
 }
 
@@ -63,52 +53,56 @@ fn is_shown(button: &Snapshot) -> bool {
 
 /// The store holds nothing but objects.
 fn value(button: &Snapshot) -> Option<Value> {
-    serde_json::from_str(&button.text).ok()
+    serde_json::from_str(button.text()).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use lilt_model::Timestamp;
-    use lilt_store::{ApiWriter, Draft, Key};
+    use lilt_store::{Draft, Key, LogWriter, Writer};
 
     use super::*;
 
-    fn put(writer: &ApiWriter, name: &str, text: &str) {
+    fn put(writer: &mut Writer, name: &str, text: &str) {
         let metadata = format!(r#"{{"name":"{name}"}}"#);
         let rest = format!(r#"{{"spec":{{"text":"{text}"}}}}"#);
-        writer.commit(Timestamp(1), [Draft::new(Key::new(KIND, name), None, &metadata, &rest)], [], []);
+        writer.put(Draft::new(Key::new(KIND, name), None, &metadata, &rest));
+        writer.commit(Timestamp(1));
     }
 
-    fn delete(writer: &ApiWriter, name: &str) {
-        writer.commit(Timestamp(1), [], [Key::new(KIND, name)], []);
+    fn delete(writer: &mut Writer, name: &str) {
+        writer.remove(Key::new(KIND, name));
+        writer.commit(Timestamp(1));
     }
 
-    /// The texts of those that are there, and the names of those that are not.
-    fn told(buttons: &mut Buttons) -> (Vec<String>, Vec<String>) {
-        let Some(ServerMessage::Buttons { buttons, removed, complete: false }) = buttons.look() else {
-            panic!("nothing new is told")
+    /// The texts of the changed buttons, and the names of the deleted ones.
+    fn changes(buttons: &mut Buttons) -> (Vec<String>, Vec<String>) {
+        let Some(ServerMessage::Buttons { buttons, removed, complete: false }) = buttons.next_message()
+        else {
+            panic!("no change is sent")
         };
         let text = |button: &Value| button["spec"]["text"].as_str().unwrap_or_default().to_owned();
         (buttons.iter().map(text).collect(), removed)
     }
 
     #[test]
-    fn of_what_happened_between_two_looks_the_last_counts() {
-        let (writer, reader) = lilt_store::open_api();
+    fn changes_between_two_messages_are_sent_as_the_last_one() {
+        let (_, logs) = LogWriter::open(None, || Timestamp(1));
+        let (mut writer, _, reader) = lilt_store::open(logs);
         let mut buttons = Buttons::new(reader);
-        assert!(buttons.look().is_some(), "all there are");
-        put(&writer, "came", "one");
-        put(&writer, "came", "two");
-        put(&writer, "went", "one");
-        delete(&writer, "went");
-        assert_eq!(told(&mut buttons), (vec!["two".to_owned()], vec!["went".to_owned()]));
-        assert!(buttons.look().is_none(), "nothing happened");
-        put(&writer, "came", "three");
-        delete(&writer, "came");
-        assert_eq!(told(&mut buttons), (vec![], vec!["came".to_owned()]));
-        put(&writer, "came", "four");
-        delete(&writer, "came");
-        put(&writer, "came", "five");
-        assert_eq!(told(&mut buttons), (vec!["five".to_owned()], vec![]));
+        assert!(buttons.next_message().is_some(), "all there are");
+        put(&mut writer, "came", "one");
+        put(&mut writer, "came", "two");
+        put(&mut writer, "went", "one");
+        delete(&mut writer, "went");
+        assert_eq!(changes(&mut buttons), (vec!["two".to_owned()], vec!["went".to_owned()]));
+        assert!(buttons.next_message().is_none(), "nothing happened");
+        put(&mut writer, "came", "three");
+        delete(&mut writer, "came");
+        assert_eq!(changes(&mut buttons), (vec![], vec!["came".to_owned()]));
+        put(&mut writer, "came", "four");
+        delete(&mut writer, "came");
+        put(&mut writer, "came", "five");
+        assert_eq!(changes(&mut buttons), (vec!["five".to_owned()], vec![]));
     }
 }

@@ -10,7 +10,7 @@ use futures_util::{StreamExt as _, stream};
 use lilt_model::secret::{Redactor, redact_values};
 use lilt_model::timeline::UpdateRecord;
 use lilt_model::{ResourceName, Timestamp};
-use lilt_store::{ApiReader, Reader};
+use lilt_store::Reader;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ impl Reports {
         let names: Vec<ResourceName> = in_cluster.map(|it| ResourceName::new(&it.metadata.name)).collect();
         Reports {
             notices: collect(&names, |name| reader.notices(name)).await,
-            conditions: collect(&names, |name| reader.objects(name)).await,
+            conditions: collect(&names, |name| reader.cluster_objects(name)).await,
         }
     }
 }
@@ -101,19 +101,14 @@ async fn collect<F: Future<Output = Option<Value>>>(
 /// The view as [`super::pieces`] gives it, redacted once more.
 ///
 /// A value that became known as a secret during the session may stand in what was kept before.
-pub fn snapshot_view(reader: Reader, objects: Option<&ApiReader>) -> impl Iterator<Item = String> + use<> {
+pub fn snapshot_view(reader: Reader) -> impl Iterator<Item = String> + use<> {
     let redactor = reader.logs().redactor();
-    redacted_pieces(reader, objects, redactor)
+    redacted_pieces(reader, redactor)
 }
 
 /// What stands behind the view, and when it was made.
-pub fn snapshot_end(
-    reader: &Reader,
-    objects: Option<&ApiReader>,
-    reports: Reports,
-    now: Timestamp,
-) -> String {
-    let of_kind = |kind: &'static str| (kind.to_owned(), objects_of(objects, kind));
+pub fn snapshot_end(reader: &Reader, reports: Reports, now: Timestamp) -> String {
+    let of_kind = |kind: &'static str| (kind.to_owned(), objects_of(reader, kind));
     let beyond = Beyond {
         timeline: reader.timeline(None).into_iter().collect(),
         objects: KINDS.into_iter().map(of_kind).filter(|(_, found)| !found.is_empty()).collect(),
@@ -129,10 +124,10 @@ pub(crate) async fn snapshot(State(context): State<Context>) -> Response {
         return (StatusCode::NOT_FOUND, "this is a snapshot already\n").into_response();
     };
     let reports = Reports::ask(&context.reader).await;
-    let (reader, objects) = (context.reader.clone(), context.objects.clone());
+    let reader = context.reader.clone();
     let whole = std::iter::once(SNAPSHOT_BEGIN.to_owned())
-        .chain(snapshot_view(context.reader, context.objects.as_ref()))
-        .chain(std::iter::once_with(move || snapshot_end(&reader, objects.as_ref(), reports, clock())));
+        .chain(snapshot_view(context.reader))
+        .chain(std::iter::once_with(move || snapshot_end(&reader, reports, clock())));
     let headers = [
         (header::CONTENT_TYPE, "application/json"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"lilt-snapshot.json\""),

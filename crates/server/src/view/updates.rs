@@ -3,7 +3,8 @@
 //! The first message has the newest lines only, as many as Tilt keeps; every line is at `/api/view` and `/api/logs`. Who
 //! has no token to send in a header shows the one of `/api/websocket_token` in the address (see [`crate::auth`]).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
@@ -13,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
 use lilt_model::Timestamp;
 use lilt_model::log::Line;
-use lilt_store::{ApiReader, Filter, Happening, LogReader};
+use lilt_store::{Expired, Filter, LogReader, Reader, WatchEvent, WatchEventType};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -92,23 +93,15 @@ async fn tell(context: &Context, revoked: &CancellationToken, socket: WebSocket)
 struct Known {
     /// None: nothing yet.
     revision: Option<u64>,
-    objects: u64,
     /// The line that it has not got yet.
     next: u64,
 }
 
 impl Known {
     async fn changed(&self, context: &Context) {
-        let objects = async {
-            match &context.objects {
-                Some(objects) => objects.changed(self.objects).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             _ = context.reader.changed(self.revision.unwrap_or_default()) => {}
             _ = context.reader.logs().grown(self.next) => {}
-            _ = objects => {}
         }
     }
 
@@ -132,8 +125,7 @@ impl Known {
     fn whole(&mut self, context: &Context) -> Map<String, Value> {
         // Before the look: what comes meanwhile is told again.
         self.revision = Some(context.reader.revision());
-        self.objects = context.objects.as_ref().map_or(0, ApiReader::version);
-        match whole_state(&context.reader, context.objects.as_ref()) {
+        match whole_state(&context.reader) {
             Value::Object(view) => view,
             _ => Map::new(),
         }
@@ -156,16 +148,15 @@ impl Known {
         if !resources.is_empty() {
             view.insert("uiResources".to_owned(), Value::Array(resources));
         }
-        let Some(objects) = &context.objects else { return view };
-        let version = objects.version();
         for (kind, field) in KINDS {
-            // Too far behind: everything anew.
-            let Some(changed) = changed(objects, kind, self.objects, now) else { return self.whole(context) };
+            // Too far behind: start over.
+            let Ok(changed) = changed(&context.reader, kind, revision, now) else {
+                return self.whole(context);
+            };
             if !changed.is_empty() {
                 view.insert(field.to_owned(), Value::Array(changed));
             }
         }
-        self.objects = version;
         view
     }
 
@@ -206,22 +197,17 @@ fn newest_lines(logs: &LogReader, from: u64, end: u64, cancel: &CancellationToke
     lines.into()
 }
 
-/// Objects that changed after a version, each as it is now. None: that version is too old.
-fn changed(objects: &ApiReader, kind: &'static str, after: u64, now: Timestamp) -> Option<Vec<Value>> {
-    let (_, changes) = objects.changes(kind, after).ok()?;
-    let mut last: BTreeMap<&str, Value> = BTreeMap::new();
-    for change in &changes {
-        let name = &*change.object.key.name;
-        let value = match change.happening {
-            Happening::Deleted => removed(name, now),
-            // The store holds nothing but objects.
-            Happening::Added | Happening::Modified => {
-                serde_json::from_str(&change.object.text).unwrap_or_default()
-            }
-        };
-        last.insert(name, value);
-    }
-    Some(last.into_values().collect())
+/// Returns the objects that changed after a revision, each as it is now.
+fn changed(reader: &Reader, kind: &'static str, after: u64, now: Timestamp) -> Result<Vec<Value>, Expired> {
+    let (_, events) = reader.last_events_since(kind, after)?;
+    let value = |event: &Arc<WatchEvent>| match event.event_type {
+        WatchEventType::Deleted => removed(&event.object.key.name, now),
+        // The store holds nothing but objects.
+        WatchEventType::Added | WatchEventType::Modified => {
+            serde_json::from_str(event.object.text()).unwrap_or_default()
+        }
+    };
+    Ok(events.iter().map(value).collect())
 }
 
 fn log_list(lines: &[Line], begin: u64, end: u64) -> Value {

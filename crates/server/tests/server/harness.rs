@@ -11,7 +11,7 @@ use lilt_model::request::Request;
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use lilt_server::protocol::ServerMessage;
 use lilt_server::{Auth, AuthOwner, ProxiedApi, ServeOptions, bind, serve};
-use lilt_store::{ApiWriter, Commit, LogWriter, Span, WriteRequest, Writer, open, open_api};
+use lilt_store::{Draft, LogWriter, SessionQueries, Span, WriteRequest, Writer, open};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -36,8 +36,8 @@ pub(crate) struct Server {
     pub(crate) writer: Writer,
     pub(crate) logs: LogWriter,
     pub(crate) requests: mpsc::Receiver<Request>,
-    /// What its object API shows; none if it has none.
-    pub(crate) objects: Option<ApiWriter>,
+    /// What nobody answers.
+    _queries: SessionQueries,
     /// Of objects; none if it has no object API.
     pub(crate) writes: Option<mpsc::Receiver<WriteRequest>>,
     /// None if it asks for no token.
@@ -75,10 +75,9 @@ impl Server {
     pub(crate) async fn start_with_api(allowed_hosts: &[&str], token: Option<&str>) -> Self {
         // More than any test sends.
         let (writes, incoming) = mpsc::channel(64);
-        let (objects, reader) = open_api();
-        let api = ProxiedApi { reader, writes, clock: || Timestamp(1_700_000_000_000_000) };
+        let api = ProxiedApi { writes, clock: || Timestamp(1_700_000_000_000_000) };
         let mut server = Self::start_serving("localhost", allowed_hosts, token, Some(api)).await;
-        (server.objects, server.writes) = (Some(objects), Some(incoming));
+        server.writes = Some(incoming);
         server
     }
 
@@ -89,7 +88,7 @@ impl Server {
         api: Option<ProxiedApi>,
     ) -> Self {
         let (logs, log_reader) = LogWriter::open(None, || Timestamp(1_700_000_000_000_000));
-        let (writer, reader) = open(log_reader);
+        let (writer, queries, reader) = open(log_reader);
         let listener = bind(host, 0).await.expect("a free port");
         let port = listener.port();
         // More than any test sends.
@@ -105,7 +104,7 @@ impl Server {
             ..ServeOptions::default()
         };
         let task = tokio::spawn(serve(listener, options, reader, sender, cancel.clone()));
-        Self { port, writer, logs, requests, objects: None, writes: None, auth, cancel, task }
+        Self { port, writer, _queries: queries, logs, requests, writes: None, auth, cancel, task }
     }
 
     /// A code as a printed link has it.
@@ -121,9 +120,15 @@ impl Server {
         cookie.split(';').next().expect("name and value").to_owned()
     }
 
-    pub(crate) fn put(&self, names: &[&str]) {
-        let resources = names.iter().map(|name| resource(name, 0).into()).collect();
-        self.writer.commit(Commit { resources, ..Commit::default() });
+    pub(crate) fn put(&mut self, names: &[&str]) {
+        self.commit(names.iter().map(|name| resource(name, 0)));
+    }
+
+    pub(crate) fn commit(&mut self, resources: impl IntoIterator<Item = UIResource>) {
+        for resource in resources {
+            self.writer.put(Draft::resource(resource.into(), None));
+        }
+        self.writer.commit(NOW);
     }
 
     pub(crate) fn span(&self, resource: &str) -> Span {

@@ -3,7 +3,6 @@
 use lilt_api::UIBuildTerminated;
 use lilt_model::Timestamp;
 use lilt_model::log::{Level, Line};
-use lilt_store::Commit;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
@@ -21,7 +20,7 @@ fn texts(answer: &Answer) -> Vec<String> {
 
 #[tokio::test]
 async fn lines_are_given_as_they_are_asked_for() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     server.put(&["web", "api"]);
     let (mut web, mut api) = (server.span("web"), server.span("api"));
     web.write(b"one\ntwo\n");
@@ -67,13 +66,11 @@ async fn wrong_questions_are_refused() {
 
 #[tokio::test]
 async fn an_unknown_name_is_told_once_the_tiltfile_is_loaded() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     assert_eq!(server.get("/api/logs?resource=wbe").await.status, 200, "it may still come");
     let mut tiltfile = resource("(Tiltfile)", 0);
     tiltfile.status.build_history.push(UIBuildTerminated::default());
-    server
-        .writer
-        .commit(Commit { resources: vec![tiltfile.into(), resource("web", 1).into()], ..Commit::default() });
+    server.commit([tiltfile, resource("web", 1)]);
     let answer = server.get("/api/logs?resource=wbe").await;
     let words = "there is no resource named \"wbe\"\nhint: did you mean web?\n";
     assert_eq!((answer.status, answer.body.as_str()), (404, words));

@@ -7,7 +7,7 @@ use lilt_model::request::{Request, TriggerReason};
 use lilt_model::{ResourceName, Timestamp};
 use lilt_server::lines::LINES_PER_PAGE;
 use lilt_server::protocol::{FOLLOWED_BEHIND, LINES_AFTER_GAP, PageMessage, ServerMessage};
-use lilt_store::{Commit, Draft, Key};
+use lilt_store::{Draft, Key};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::harness::{Page, Server, resource, within};
@@ -54,10 +54,10 @@ fn numbers(lines: &[Line]) -> Vec<u64> {
 
 #[tokio::test]
 async fn a_page_gets_everything_then_changes() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     server.put(&["a", "b"]);
     let mut page = server.page().await;
-    assert!(matches!(page.expect().await, ServerMessage::Hello { revision: 1, .. }));
+    assert!(matches!(page.expect().await, ServerMessage::Hello { revision: 2, .. }));
     let ServerMessage::State { complete: true, resources, .. } = page.expect().await else {
         panic!("no state")
     };
@@ -65,12 +65,8 @@ async fn a_page_gets_everything_then_changes() {
 
     let mut changed = resource("a", 0);
     changed.status.update_status = UpdateStatus::Error;
-    server.writer.commit(Commit {
-        resources: vec![changed.clone().into()],
-        removed: vec!["b".into()],
-        session: None,
-        ..Commit::default()
-    });
+    server.writer.remove(Key::new("UIResource", "b"));
+    server.commit([changed.clone()]);
     let ServerMessage::State { complete, resources, removed, session } = page.answer().await else {
         panic!("no state")
     };
@@ -88,14 +84,14 @@ async fn an_empty_session_is_a_state_too() {
 #[tokio::test]
 async fn a_slow_page_gets_the_newest_state_and_not_each_one() {
     const CHANGES: i32 = 20_000;
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let mut page = server.page().await.greeted().await;
     // Far more than socket buffers hold, while the page reads nothing.
     let weight = "x".repeat(10_000);
     for order in 1..=CHANGES {
         let mut changed = resource("busy", order);
         changed.metadata.annotations.insert("weight".to_owned(), weight.clone());
-        server.writer.commit(Commit { resources: vec![changed.into()], ..Commit::default() });
+        server.commit([changed]);
         if order % 100 == 0 {
             tokio::task::yield_now().await;
         }
@@ -232,7 +228,7 @@ async fn a_click_reaches_the_daemon_and_a_wrong_one_gets_an_answer() {
 
 #[tokio::test]
 async fn a_page_hears_that_somebody_is_there_when_nothing_happens() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let mut page = server.page().await.greeted().await;
     for _ in 0..2 {
         assert_eq!(page.next_of_any().await, Some(ServerMessage::Tick));
@@ -253,24 +249,27 @@ async fn buttons(page: &mut Page) -> (bool, Vec<String>, Vec<String>) {
 
 #[tokio::test]
 async fn buttons_come_change_and_go() {
-    let server = Server::start_with_api(&[], None).await;
-    let objects = server.objects.as_ref().expect("it has an object API");
+    let mut server = Server::start_with_api(&[], None).await;
     let key = |name: &str| Key::new("UIButton", name);
     let draft = |name: &str, text: &str| {
         let metadata = format!(r#"{{"name":"{name}"}}"#);
         Draft::new(key(name), None, &metadata, &format!(r#"{{"spec":{{"text":"{text}"}}}}"#))
     };
-    let put = |name: &str, text: &str| objects.commit(Timestamp(1), [draft(name, text)], [], []);
+    let put = |server: &mut Server, name: &str, text: &str| {
+        server.writer.put(draft(name, text));
+        server.writer.commit(Timestamp(1));
+    };
     // The page has its own for what these do.
-    put("toggle-a-disable", "off");
-    put("a-stopbuild", "stop");
-    put("seed", "Seed");
+    put(&mut server, "toggle-a-disable", "off");
+    put(&mut server, "a-stopbuild", "stop");
+    put(&mut server, "seed", "Seed");
     let mut page = server.page().await.greeted().await;
     assert_eq!(buttons(&mut page).await, (true, vec!["Seed".to_owned()], vec![]));
-    put("reset", "Reset");
+    put(&mut server, "reset", "Reset");
     assert_eq!(buttons(&mut page).await, (false, vec!["Reset".to_owned()], vec![]));
-    put("seed", "Seed again");
+    put(&mut server, "seed", "Seed again");
     assert_eq!(buttons(&mut page).await, (false, vec!["Seed again".to_owned()], vec![]));
-    objects.commit(Timestamp(1), [], [key("seed")], []);
+    server.writer.remove(key("seed"));
+    server.writer.commit(Timestamp(1));
     assert_eq!(buttons(&mut page).await, (false, vec![], vec!["seed".to_owned()]));
 }

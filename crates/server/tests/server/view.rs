@@ -2,8 +2,7 @@
 
 use futures_util::StreamExt;
 use lilt_api::UpdateStatus;
-use lilt_model::ResourceName;
-use lilt_store::Commit;
+use lilt_store::Key;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -24,7 +23,7 @@ async fn view(page: &mut Page) -> Value {
 
 #[tokio::test]
 async fn the_whole_view_comes_first_and_then_what_changed() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     server.put(&["web", "api"]);
     let mut span = server.span("web");
     span.write(b"hello\n");
@@ -40,8 +39,8 @@ async fn the_whole_view_comes_first_and_then_what_changed() {
 
     let mut changed = resource("api", 0);
     changed.status.update_status = UpdateStatus::InProgress;
-    let removed = vec![ResourceName::new("web")];
-    server.writer.commit(Commit { resources: vec![changed.into()], removed, ..Commit::default() });
+    server.writer.remove(Key::new("UIResource", "web"));
+    server.commit([changed]);
     let next = view(&mut page).await;
     assert!(next.get("isComplete").is_none() && next.get("logList").is_none(), "{next}");
     assert_eq!(next["uiResources"][0]["metadata"]["name"], "api");

@@ -9,7 +9,7 @@ use lilt_host::session_dir::SessionDir;
 use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, ResourceName, SpanId, Timestamp};
 use lilt_server::view::{Beyond, Reports};
-use lilt_store::{ApiReader, Commit, Draft, Key, LogWriter, Reader, Span, Wanted, Writer};
+use lilt_store::{Draft, Key, LogWriter, QuerySubject, Reader, SessionQueries, Span};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -25,10 +25,9 @@ struct Snapshot {
 /// A snapshot that can be looked at.
 pub(super) struct Stored {
     pub(super) reader: Reader,
-    pub(super) objects: ApiReader,
     /// When it was made.
     pub(super) made: Timestamp,
-    writer: Writer,
+    queries: SessionQueries,
     reports: Reports,
     /// Where its log is; goes with it.
     _folder: SessionDir,
@@ -38,14 +37,14 @@ impl Stored {
     /// Answers what a session would be asked for, and nobody who asks for what the snapshot does not tell. Never ends.
     pub(super) async fn answer(mut self) {
         loop {
-            let inspection = self.writer.inspected().await;
-            let found = match &inspection.wanted {
-                Wanted::All => None,
-                Wanted::Notices(resource) => self.reports.notices.get(resource),
-                Wanted::Objects(resource) => self.reports.conditions.get(resource),
+            let query = self.queries.next().await;
+            let found = match &query.subject {
+                QuerySubject::Engine => None,
+                QuerySubject::Notices(resource) => self.reports.notices.get(resource),
+                QuerySubject::Objects(resource) => self.reports.conditions.get(resource),
             };
             if let Some(found) = found.cloned() {
-                inspection.answer(found);
+                query.answer(found);
             }
         }
     }
@@ -99,31 +98,27 @@ pub(super) fn open(text: &[u8]) -> Result<Stored, Failure> {
     // What was kept once is kept again, whatever a session may keep.
     let (logs, log_reader) = LogWriter::open_limited(Some(folder.path().to_owned()), u64::MAX, time_of_line);
     write_log(&logs, snapshot.view.log_list);
-    let (writer, reader) = lilt_store::open(log_reader);
+    let (mut writer, queries, reader) = lilt_store::open(log_reader);
     let Beyond { timeline, mut objects, reports } = snapshot.lilt;
-    let records = timeline.into_iter();
-    let records = records.flat_map(|(name, records)| records.into_iter().map(move |it| (name.clone(), it)));
-    writer.commit(Commit {
-        resources: snapshot.view.ui_resources.into_iter().map(std::sync::Arc::new).collect(),
-        removed: Vec::new(),
-        session: snapshot.view.ui_session,
-        timeline: records.collect(),
-    });
+    for (name, records) in timeline {
+        records.into_iter().for_each(|record| writer.put_record(name.clone(), record));
+    }
+    let session = snapshot.view.ui_session.map(|session| Draft::session(session.into(), None));
+    let resources = snapshot.view.ui_resources.into_iter();
+    let resources = resources.map(|resource| Draft::resource(resource.into(), None));
     objects.insert("UIButton".to_owned(), snapshot.view.ui_buttons);
+    session.into_iter().chain(resources).chain(drafts(objects)).for_each(|draft| writer.put(draft));
     let made = snapshot.created_at.unwrap_or_default();
-    let objects = put_objects(objects, made);
-    Ok(Stored { reader, objects, made, writer, reports, _folder: folder })
+    writer.commit(made);
+    Ok(Stored { reader, made, queries, reports, _folder: folder })
 }
 
-/// The objects of the API that the page looks at.
-fn put_objects(objects: BTreeMap<String, Vec<Value>>, made: Timestamp) -> ApiReader {
-    let (writer, reader) = lilt_store::open_api();
-    let drafts = objects.into_iter().flat_map(|(kind, objects)| {
+/// The objects of the API that the page shows.
+fn drafts(objects: BTreeMap<String, Vec<Value>>) -> impl Iterator<Item = Draft> {
+    objects.into_iter().flat_map(|(kind, objects)| {
         let kind = kinds().named(&kind).map(|kind| kind.name);
         objects.into_iter().filter_map(move |object| draft(kind?, object))
-    });
-    writer.commit(made, drafts, [], []);
-    reader
+    })
 }
 
 /// Without what the store adds by itself.

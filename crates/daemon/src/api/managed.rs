@@ -1,25 +1,25 @@
-//! What may be written of objects that lilt itself keeps: people's labels and annotations, and the few fields that mean
-//! something when they are written.
+//! What may be written of objects that lilt itself manages: people's labels and annotations, and the few fields that cause
+//! an action when they are written.
 
 use lilt_api::{Notes, Object};
 use lilt_engine::parse_bool;
 use lilt_store::{Key, Refusal};
 use serde_json::{Map, Value};
 
-/// Prefixes of annotations and labels that are ours to write.
-const OURS: [&str; 2] = ["lilt.dev/", "tilt.dev/"];
+/// Prefixes of annotations and labels that only lilt writes.
+const RESERVED_PREFIXES: [&str; 2] = ["lilt.dev/", "tilt.dev/"];
 
 /// What a write comes to.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Written {
+pub(super) struct ManagedWrite {
     pub(super) notes: Notes,
-    /// It asks for something: a switch, a click, other arguments.
-    pub(super) acts: bool,
+    /// It requests an action: a switch, a click, other arguments.
+    pub(super) is_action: bool,
 }
 
-pub(super) fn written(key: &Key, before: &Object, wanted: &Object) -> Result<Written, Refusal> {
+pub(super) fn check(key: &Key, before: &Object, wanted: &Object) -> Result<ManagedWrite, Refusal> {
     let mut notes = Notes::between(before, wanted);
-    refuse_ours(&notes)?;
+    refuse_reserved(&notes)?;
     let rest = |object: &Object| -> Map<String, Value> {
         let noted = |name: &str| matches!(name, "labels" | "annotations" | "managedFields");
         object
@@ -38,8 +38,8 @@ pub(super) fn written(key: &Key, before: &Object, wanted: &Object) -> Result<Wri
         let of = |object: &Object| object.content.get(name).cloned().unwrap_or_default();
         !is_same(&of(before), &of(wanted))
     };
-    let acts = match key.kind {
-        "ConfigMap" => switches(before, wanted, &mut notes)?,
+    let is_action = match key.kind {
+        "ConfigMap" => is_switched(before, wanted, &mut notes)?,
         "Tiltfile" if before.text("/spec/path") != wanted.text("/spec/path") => {
             return Err(forbidden("the Tiltfile of a session stays where it is"));
         }
@@ -56,38 +56,38 @@ pub(super) fn written(key: &Key, before: &Object, wanted: &Object) -> Result<Wri
         }
         _ => false,
     };
-    Ok(Written { notes, acts })
+    Ok(ManagedWrite { notes, is_action })
 }
 
 fn forbidden(why: &str) -> Refusal {
     Refusal::Forbidden(why.to_owned())
 }
 
-/// What lilt says about an object is not to be overwritten.
-fn refuse_ours(notes: &Notes) -> Result<(), Refusal> {
+/// Refuses to overwrite what lilt itself notes on an object.
+fn refuse_reserved(notes: &Notes) -> Result<(), Refusal> {
     let mut names = notes.labels.keys().chain(notes.annotations.keys());
-    match names.find(|name| OURS.iter().any(|prefix| name.starts_with(prefix))) {
+    match names.find(|name| RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))) {
         Some(name) => Err(Refusal::Forbidden(format!("lilt itself keeps {name} of this object"))),
         None => Ok(()),
     }
 }
 
-/// Whether the value that switches a resource is another one. What it says must be one of two things.
-fn switches(before: &Object, wanted: &Object, notes: &mut Notes) -> Result<bool, Refusal> {
+/// Returns whether a `ConfigMap` now switches its resource the other way. Its value must be a boolean.
+fn is_switched(before: &Object, wanted: &Object, notes: &mut Notes) -> Result<bool, Refusal> {
     const SWITCH: &str = "/data/isDisabled";
-    let said = wanted.text(SWITCH);
-    let Some(is_disabled) = parse_bool(said) else {
+    let value = wanted.text(SWITCH);
+    let Some(is_disabled) = parse_bool(value) else {
         let why = "must be \"true\" or \"false\": it switches the resource off and on".to_owned();
-        return Err(Refusal::Invalid { field: "data.isDisabled", value: said.to_owned(), why });
+        return Err(Refusal::Invalid { field: "data.isDisabled", value: value.to_owned(), why });
     };
-    // It is the resource that says so; a word of one's own for it is a note.
-    if matches!(said, "true" | "false") {
+    // The resource writes these itself; another spelling is kept as a note.
+    if matches!(value, "true" | "false") {
         notes.data.insert("isDisabled".to_owned(), None);
     }
     Ok(parse_bool(before.text(SWITCH)) != Some(is_disabled))
 }
 
-/// Whether two values say the same: what is empty is as good as not there.
+/// Returns whether two values mean the same: an empty one is like an absent one.
 fn is_same(before: &Value, wanted: &Value) -> bool {
     match (before, wanted) {
         (Value::Object(before), Value::Object(wanted)) => {
@@ -121,16 +121,16 @@ mod tests {
 
     use super::*;
 
-    fn write(kind: &'static str, before: Value, wanted: Value) -> Result<Written, Refusal> {
-        written(&Key::new(kind, "x"), &Object::read(before), &Object::read(wanted))
+    fn write(kind: &'static str, before: Value, wanted: Value) -> Result<ManagedWrite, Refusal> {
+        check(&Key::new(kind, "x"), &Object::read(before), &Object::read(wanted))
     }
 
     #[test]
-    fn people_note_what_they_like_and_change_nothing_else() {
+    fn labels_and_annotations_may_be_written_and_nothing_else() {
         let before = json!({"metadata": {"name": "x"}, "spec": {}, "status": {"order": 1}});
         let labelled = json!({"metadata": {"name": "x", "labels": {"a": "b"}}, "spec": {}, "status": {"order": 1, "queued": false}});
         let found = write("UIResource", before.clone(), labelled).expect("it may be");
-        assert_eq!((found.acts, found.notes.labels.len()), (false, 1));
+        assert_eq!((found.is_action, found.notes.labels.len()), (false, 1));
         let refused = [
             json!({"metadata": {"name": "x"}, "status": {"order": 2}}),
             json!({"metadata": {"name": "x", "annotations": {"lilt.dev/hold": "no"}}, "status": {"order": 1}}),
@@ -143,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_says_one_of_two_things_and_may_have_company() {
+    fn switch_is_a_boolean_beside_other_data() {
         let map = |data: Value| json!({"metadata": {"name": "web-disable"}, "data": data});
         let before = map(json!({"isDisabled": "false"}));
         let found =
             write("ConfigMap", before.clone(), map(json!({"isDisabled": "1", "more": "x"}))).expect("one");
-        assert!(found.acts && found.notes.data.len() == 2);
+        assert!(found.is_action && found.notes.data.len() == 2);
         let found = write("ConfigMap", before.clone(), map(json!({"isDisabled": "0"}))).expect("one");
-        assert!(!found.acts);
+        assert!(!found.is_action);
         for data in [json!({}), json!({"isDisabled": "maybe"})] {
             let found = write("ConfigMap", before.clone(), map(data));
             assert!(matches!(found, Err(Refusal::Invalid { .. })), "{found:?}");

@@ -1,0 +1,56 @@
+//! Which typed objects changed last, for readers of the newest state.
+//!
+//! A page that was slow gets each object that changed once, as it is now, however often it changed meanwhile. So it never
+//! falls behind, unless more deletions have been forgotten than it has missed.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::object::Key;
+
+/// How many deletions are remembered.
+pub(crate) const MAX_DELETIONS: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct ChangeIndex {
+    /// The existing typed objects, by the versions that they have now.
+    existing: BTreeMap<u64, Key>,
+    /// In the order of versions.
+    deletions: VecDeque<(u64, Key)>,
+    /// Deletions up to this version may have been dropped.
+    dropped: u64,
+}
+
+impl ChangeIndex {
+    pub(crate) fn put(&mut self, key: Key, before: Option<u64>, version: u64) {
+        if let Some(before) = before {
+            self.existing.remove(&before);
+        }
+        self.existing.insert(version, key);
+    }
+
+    pub(crate) fn remove(&mut self, key: Key, before: u64, version: u64) {
+        self.existing.remove(&before);
+        self.deletions.push_back((version, key));
+        while self.deletions.len() > MAX_DELETIONS
+            && let Some((oldest, _)) = self.deletions.pop_front()
+        {
+            self.dropped = oldest;
+        }
+    }
+
+    /// Returns whether all deletions after this version are remembered.
+    pub(crate) fn covers(&self, version: u64) -> bool {
+        version >= self.dropped
+    }
+
+    /// The existing objects that changed after this version.
+    pub(crate) fn changed_since(&self, version: u64) -> impl Iterator<Item = &Key> {
+        self.existing.range(version + 1..).map(|(_, key)| key)
+    }
+
+    /// The objects that were deleted after this version. Some may exist again.
+    pub(crate) fn deleted_since(&self, version: u64) -> impl Iterator<Item = &Key> {
+        let first = self.deletions.partition_point(|(deleted, _)| *deleted <= version);
+        self.deletions.range(first..).map(|(_, key)| key)
+    }
+}
