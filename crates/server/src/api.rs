@@ -1,18 +1,18 @@
 //! The object API: everything the session knows, as Kubernetes-style objects of `tilt.dev/v1alpha1`.
 //!
-//! Reads come from the store; writes are worked out here and decided by the session, so that there is no second truth.
+//! Reads come from the store; writes are prepared here and decided by the session, which owns all state.
 //! An unmodified kubectl works against it.
 
 mod apply;
 mod delete;
 mod discovery;
-mod failure;
 mod listen;
 mod openapi;
 mod patch;
 mod read;
 mod rules;
 mod select;
+mod status_error;
 mod table;
 mod write;
 
@@ -30,12 +30,12 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use failure::{Failure, json_response};
 pub use listen::Credentials;
 pub(crate) use listen::{is_same_token, serve};
 use openapi::Edition;
 pub use openapi::openapi;
 use read::ListQuery;
+use status_error::{StatusError, json_response};
 use write::{Half, Write, WriteQuery};
 
 /// Charts with large CRDs go through `KubernetesApply` objects.
@@ -55,46 +55,49 @@ pub(crate) struct Api {
 
 pub(crate) fn router(api: Api) -> Router {
     Router::new()
-        .route("/api", get(|| async { say(&discovery::core_versions()) }))
-        .route("/apis", get(|| async { say(&discovery::groups()) }))
-        .route("/apis/tilt.dev", get(|| async { say(&discovery::one_group()) }))
-        .route("/apis/tilt.dev/v1alpha1", get(|| async { say(&discovery::resources()) }))
+        .route("/api", get(|| async { document_response(&discovery::core_versions()) }))
+        .route("/apis", get(|| async { document_response(&discovery::groups()) }))
+        .route("/apis/tilt.dev", get(|| async { document_response(&discovery::one_group()) }))
+        .route("/apis/tilt.dev/v1alpha1", get(|| async { document_response(&discovery::resources()) }))
         .route("/apis/tilt.dev/v1alpha1/{plural}", any(collection))
         .route("/apis/tilt.dev/v1alpha1/{plural}/{name}", any(object::<false>))
         .route("/apis/tilt.dev/v1alpha1/{plural}/{name}/status", any(object::<true>))
-        .route("/openapi/v2", get(|| async { say(&openapi::document(Edition::V2)) }))
-        .route("/openapi/v3", get(|| async { say(&openapi::index()) }))
-        .route("/openapi/v3/apis/tilt.dev/v1alpha1", get(|| async { say(&openapi::document(Edition::V3)) }))
+        .route("/openapi/v2", get(|| async { document_response(&openapi::document(Edition::V2)) }))
+        .route("/openapi/v3", get(|| async { document_response(&openapi::index()) }))
+        .route(
+            "/openapi/v3/apis/tilt.dev/v1alpha1",
+            get(|| async { document_response(&openapi::document(Edition::V3)) }),
+        )
         .route("/version", get(version))
         .route("/healthz", get(|| async { "ok" }))
         .route("/livez", get(|| async { "ok" }))
         .route("/readyz", get(|| async { "ok" }))
-        .fallback(|| async { Failure::no_such_path() })
+        .fallback(|| async { StatusError::no_such_path() })
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(api)
 }
 
-fn say(document: &Value) -> Response {
+fn document_response(document: &Value) -> Response {
     json_response(StatusCode::OK, document.to_string())
 }
 
 async fn version(State(api): State<Api>) -> Response {
-    say(&discovery::version(&api.version))
+    document_response(&discovery::version(&api.version))
 }
 
-fn kind_of(plural: &str) -> Result<&'static Kind, Failure> {
-    kinds().with_plural(plural).ok_or_else(Failure::no_such_path)
+fn kind_of(plural: &str) -> Result<&'static Kind, StatusError> {
+    kinds().with_plural(plural).ok_or_else(StatusError::no_such_path)
 }
 
-/// What a program calls itself.
-fn agent(headers: &HeaderMap) -> &str {
+/// The name by which the client identifies itself.
+fn user_agent(headers: &HeaderMap) -> &str {
     headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 type Body = Result<Bytes, BytesRejection>;
 
-fn whole(body: Body) -> Result<Bytes, Failure> {
-    body.map_err(|_| Failure::too_large())
+fn received(body: Body) -> Result<Bytes, StatusError> {
+    body.map_err(|_| StatusError::too_large())
 }
 
 async fn collection(
@@ -105,19 +108,19 @@ async fn collection(
     Query(query): Query<WriteQuery>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Failure> {
+) -> Result<Response, StatusError> {
     let kind = kind_of(&plural)?;
-    let write = Write { api: &api, kind, query: &query, agent: agent(&headers) };
+    let write = Write { api: &api, kind, query: &query, user_agent: user_agent(&headers) };
     match method {
         Method::GET | Method::HEAD if list.is_watch() => read::watch(&api, kind, &list, &headers),
         Method::GET | Method::HEAD => read::list(&api, kind, &list, &headers),
-        Method::POST => write.create(&whole(body)?).await,
-        Method::DELETE => write.delete_collection(&list, &whole(body)?).await,
-        _ => Err(Failure::not_allowed()),
+        Method::POST => write.create(&received(body)?).await,
+        Method::DELETE => write.delete_collection(&list, &received(body)?).await,
+        _ => Err(StatusError::not_allowed()),
     }
 }
 
-/// One object, or its status: another half of it, which cannot be deleted alone.
+/// One object, or its status, which cannot be deleted alone.
 async fn object<const STATUS: bool>(
     State(api): State<Api>,
     Path((plural, name)): Path<(String, String)>,
@@ -126,23 +129,23 @@ async fn object<const STATUS: bool>(
     Query(query): Query<WriteQuery>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Failure> {
+) -> Result<Response, StatusError> {
     let kind = kind_of(&plural)?;
     if STATUS && !kind.has_status() {
-        return Err(Failure::no_such_path());
+        return Err(StatusError::no_such_path());
     }
     let half = if STATUS { Half::Status } else { Half::Main };
-    let write = Write { api: &api, kind, query: &query, agent: agent(&headers) };
+    let write = Write { api: &api, kind, query: &query, user_agent: user_agent(&headers) };
     match method {
         Method::GET | Method::HEAD => read::get(&api, kind, &name, &list, &headers),
-        Method::PUT => write.replace(&name, half, &whole(body)?).await,
-        Method::PATCH => write.patch(&name, half, &headers, &whole(body)?).await,
-        Method::DELETE if !STATUS => write.delete(&name, &whole(body)?).await,
-        _ => Err(Failure::not_allowed()),
+        Method::PUT => write.replace(&name, half, &received(body)?).await,
+        Method::PATCH => write.patch(&name, half, &headers, &received(body)?).await,
+        Method::DELETE if !STATUS => write.delete(&name, &received(body)?).await,
+        _ => Err(StatusError::not_allowed()),
     }
 }
 
-/// Credentials are asked for before anything else is looked at.
-pub(crate) fn refuse_stranger() -> Response {
-    Failure::unauthorized().into_response()
+/// The answer to requests without credentials, which are checked first.
+pub(crate) fn unauthorized() -> Response {
+    StatusError::unauthorized().into_response()
 }

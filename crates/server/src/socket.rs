@@ -1,6 +1,6 @@
 //! One page's WebSocket.
 //!
-//! Two halves that run side by side: the sender looks at the store whenever the socket can take more, the receiver
+//! Two halves that run side by side: the sender reads the store whenever the socket can take more, the receiver
 //! passes requests on. Nothing is queued per change, so a page that does not read costs its socket buffer and no more.
 
 mod buttons;
@@ -24,8 +24,8 @@ use crate::{Context, requests};
 use buttons::Buttons;
 use following::Following;
 
-/// Between two looks at the store; the page cannot draw faster.
-const PACE: Duration = Duration::from_millis(16);
+/// Between two reads of the store; the page cannot draw faster.
+const MIN_INTERVAL: Duration = Duration::from_millis(16);
 
 /// How long a closing server waits for a page to take the goodbye.
 const GOODBYE: Duration = Duration::from_millis(200);
@@ -101,14 +101,14 @@ struct Sender<'s> {
     end: u64,
     following: Option<Following>,
     buttons: Option<Buttons>,
-    /// When the page last heard something.
-    said: Instant,
+    /// When the last message was sent.
+    last_sent: Instant,
 }
 
 impl<'s> Sender<'s> {
     fn new(context: &'s Context, sink: &'s mut SplitSink<WebSocket, Message>) -> Self {
         let buttons = context.has_api.then(|| Buttons::new(context.reader.clone()));
-        Self { context, sink, revision: 0, end: 0, following: None, buttons, said: Instant::now() }
+        Self { context, sink, revision: 0, end: 0, following: None, buttons, last_sent: Instant::now() }
     }
 
     /// Ends when the page is gone.
@@ -141,7 +141,7 @@ impl<'s> Sender<'s> {
                     self.put_lines().await?;
                     continue;
                 }
-                () = tokio::time::sleep_until(self.said + QUIET) => {
+                () = tokio::time::sleep_until(self.last_sent + QUIET) => {
                     self.put(&ServerMessage::Tick).await?;
                     continue;
                 }
@@ -156,14 +156,14 @@ impl<'s> Sender<'s> {
             if reader.logs().end() > self.end {
                 self.put_extent().await?;
             }
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep(MIN_INTERVAL).await;
         }
     }
 
     async fn put(&mut self, message: &ServerMessage) -> Result<(), axum::Error> {
         let text = serde_json::to_string(message).map_err(axum::Error::new)?;
         self.sink.send(Message::Text(text.into())).await?;
-        self.said = Instant::now();
+        self.last_sent = Instant::now();
         Ok(())
     }
 
@@ -193,11 +193,11 @@ impl<'s> Sender<'s> {
         let logs = self.context.reader.logs();
         let Some(mut following) = self.following.take_if(|it| it.is_behind(logs)) else { return Ok(()) };
         let logs = logs.clone();
-        let looked = blocking(move || {
-            let message = following.look(&logs);
+        let read = blocking(move || {
+            let message = following.next_message(&logs);
             (following, message)
         });
-        let (following, message) = looked.await.map_err(|_| axum::Error::new("the log could not be read"))?;
+        let (following, message) = read.await.map_err(|_| axum::Error::new("the log could not be read"))?;
         self.following = Some(following);
         match message {
             Some(message) => self.put(&message).await,

@@ -1,17 +1,19 @@
 //! What updates did, and when, for the whole session.
+//!
+//! Committed together with objects, and read when somebody wants to see it: records have no version.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lilt_model::ResourceName;
 use lilt_model::timeline::UpdateRecord;
 
-/// So many updates of one resource are kept. A record takes about a kilobyte, and a file that a program writes all day must
-/// not make a session grow.
-const OF_ONE: usize = 500;
-/// And so many of all resources together.
-const OF_ALL: usize = 10_000;
-/// So many bytes of each text of a record. The log has all of it.
-const OF_TEXT: usize = 4 * 1024;
+/// How many updates of one resource are kept. A record takes about a kilobyte, and a file that a program writes all day
+/// must not make a session grow.
+const MAX_OF_RESOURCE: usize = 500;
+/// How many updates of all resources are kept.
+const MAX_TOTAL: usize = 10_000;
+/// How many bytes of each text of a record are kept. The log has all of it.
+const MAX_TEXT: usize = 4 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
@@ -22,13 +24,13 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Adds a record, or replaces the one with its number. The oldest make room for it.
+    /// Adds a record, or replaces the one with its number. The oldest are dropped beyond the limits.
     pub(crate) fn put(&mut self, resource: ResourceName, mut record: UpdateRecord) {
         if record.end.is_some() {
             record.stages.shrink_to_fit();
         }
         let stages = record.stages.iter_mut().map(|stage| &mut stage.detail);
-        stages.chain([&mut record.cause]).chain(&mut record.error).for_each(cut);
+        stages.chain([&mut record.cause]).chain(&mut record.error).for_each(truncate);
         let number = record.update;
         let records = self.records.entry(resource.clone()).or_default();
         match records.binary_search_by_key(&number, |record| record.update) {
@@ -45,12 +47,12 @@ impl Timeline {
             }
         }
         self.order.insert((number, resource.clone()));
-        if records.len() > OF_ONE
+        if records.len() > MAX_OF_RESOURCE
             && let Some(oldest) = records.pop_front()
         {
             self.order.remove(&(oldest.update, resource));
         }
-        while self.order.len() > OF_ALL {
+        while self.order.len() > MAX_TOTAL {
             let Some((number, resource)) = self.order.pop_first() else { break };
             if let Some(records) = self.records.get_mut(&resource) {
                 records.pop_front_if(|record| record.update == number);
@@ -61,7 +63,7 @@ impl Timeline {
         }
     }
 
-    /// Of one resource, or of all; each from the oldest on.
+    /// Returns the records of one resource, or of all; each from the oldest on.
     pub(crate) fn read(&self, resource: Option<&str>) -> Vec<(ResourceName, Vec<UpdateRecord>)> {
         let wanted = |name: &ResourceName| resource.is_none_or(|wanted| wanted == name.as_str());
         self.records
@@ -72,9 +74,9 @@ impl Timeline {
     }
 }
 
-fn cut(text: &mut String) {
-    if text.len() > OF_TEXT {
-        text.truncate(text.floor_char_boundary(OF_TEXT));
+fn truncate(text: &mut String) {
+    if text.len() > MAX_TEXT {
+        text.truncate(text.floor_char_boundary(MAX_TEXT));
         text.push('…');
         text.shrink_to_fit();
     }
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_replaced_by_its_next_form() {
+    fn record_is_replaced_by_its_next_form() {
         let mut timeline = Timeline::default();
         timeline.put("a".into(), record(1, Outcome::Running));
         timeline.put("b".into(), record(2, Outcome::Running));
@@ -119,10 +121,10 @@ mod tests {
     #[test]
     fn updates_of_all_resources_are_bounded_and_the_newest_kept() {
         let mut timeline = Timeline::default();
-        for number in 0..OF_ALL as u64 + 10 {
+        for number in 0..MAX_TOTAL as u64 + 10 {
             timeline.put(ResourceName::new(format!("r{}", number % 70)), record(number, Outcome::Ok));
         }
-        assert_eq!(count(&timeline), OF_ALL);
+        assert_eq!(count(&timeline), MAX_TOTAL);
         assert!(
             timeline.read(None).iter().flat_map(|(_, records)| records).all(|record| record.update >= 10)
         );
@@ -131,7 +133,7 @@ mod tests {
     #[test]
     fn long_texts_of_a_record_are_cut() {
         let mut timeline = Timeline::default();
-        let long = "ä".repeat(OF_TEXT);
+        let long = "ä".repeat(MAX_TEXT);
         let stage = Stage { stage: StageKind::Run, detail: long.clone(), begin: Timestamp::ZERO, end: None };
         let record = UpdateRecord {
             cause: long.clone(),
@@ -142,7 +144,7 @@ mod tests {
         timeline.put("a".into(), record);
         let read = timeline.read(None);
         let record = &read[0].1[0];
-        let expected = format!("{}…", "ä".repeat(OF_TEXT / 2));
+        let expected = format!("{}…", "ä".repeat(MAX_TEXT / 2));
         assert_eq!(record.error.as_deref(), Some(&*expected));
         assert_eq!((&record.cause, &record.stages[0].detail), (&expected, &expected));
     }
@@ -151,13 +153,13 @@ mod tests {
     fn updates_of_one_resource_are_bounded_and_leave_others_alone() {
         let mut timeline = Timeline::default();
         timeline.put("rare".into(), record(0, Outcome::Ok));
-        for number in 1..=10 * OF_ALL as u64 {
+        for number in 1..=10 * MAX_TOTAL as u64 {
             timeline.put("busy".into(), record(number, Outcome::Ok));
         }
-        assert_eq!(count(&timeline), OF_ONE + 1);
-        assert_eq!(timeline.order.len(), OF_ONE + 1);
+        assert_eq!(count(&timeline), MAX_OF_RESOURCE + 1);
+        assert_eq!(timeline.order.len(), MAX_OF_RESOURCE + 1);
         let busy = timeline.read(Some("busy"));
-        assert_eq!(busy[0].1.last().map(|record| record.update), Some(10 * OF_ALL as u64));
+        assert_eq!(busy[0].1.last().map(|record| record.update), Some(10 * MAX_TOTAL as u64));
         assert_eq!(timeline.read(Some("rare")).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Asking the session to change an object. The loop that owns all state decides; whoever asks waits for its answer.
+//! Requests to change an object. The loop that owns all state decides and answers.
 
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -14,11 +14,11 @@ pub struct WriteRequest {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// There must be none of this name.
+    /// Fails if an object of this name exists.
     Create { object: Value },
-    /// There must be one at this version; so nothing that somebody else wrote meanwhile is lost.
+    /// Fails unless the object has this version, so that nothing that somebody else wrote meanwhile is lost.
     Replace { version: u64, object: Value },
-    /// What belongs to it goes with it, unless that is to be kept.
+    /// Deletes its dependents, too, unless they are to be kept.
     Delete { version: u64, keep_owned: bool },
 }
 
@@ -26,11 +26,11 @@ pub enum Action {
 pub enum Refusal {
     Exists,
     Missing,
-    /// It is at another version.
+    /// The object has another version.
     Conflict,
-    /// Only lilt itself writes this; why.
+    /// Only lilt itself writes this; with the reason.
     Forbidden(String),
-    /// A value that cannot be.
+    /// A value that is not allowed.
     Invalid {
         field: &'static str,
         value: String,

@@ -1,19 +1,20 @@
-//! Who set which field is remembered: with server-side apply a field that its owner no longer names goes away, and two
-//! owners do not silently overwrite one another.
+//! Server-side apply: which manager owns which field.
+//!
+//! A field that its owner no longer applies is removed, and two owners do not silently overwrite one another.
 
 use std::collections::BTreeSet;
 
 use lilt_model::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::failure::Failure;
+use super::status_error::StatusError;
 use super::write::Half;
 
-/// A field: names on the way to it. Lists are one field.
-type Path = Vec<String>;
+/// The names on the path to a field. A list is one field.
+type FieldPath = Vec<String>;
 
-/// Members that belong to the server or tell what the object is; nobody owns them.
-const NOBODYS: [&[&str]; 8] = [
+/// Fields that the server sets or that identify the object. They have no owner.
+const UNOWNED_FIELDS: [&[&str]; 8] = [
     &["apiVersion"],
     &["kind"],
     &["metadata", "name"],
@@ -24,26 +25,26 @@ const NOBODYS: [&[&str]; 8] = [
     &["metadata", "generateName"],
 ];
 
-/// The object after a manager applied its configuration. `Err` tells which fields belong to others.
-pub(crate) fn applied(
+/// Returns the object after a manager applied its configuration, or the fields that belong to other managers.
+pub(crate) fn apply_configuration(
     object: &Value,
     configuration: &Value,
-    who: &Identity,
+    manager: &FieldManager,
     force: bool,
     now: Timestamp,
 ) -> Result<Value, Conflicts> {
     let mut object = object.clone();
     let wanted = fields(configuration);
     let mut owners = Owners::read(&object);
-    let conflicts = owners.others(who, &wanted, &object, configuration);
+    let conflicts = owners.conflicts_with(manager, &wanted, &object, configuration);
     if !conflicts.is_empty() && !force {
         return Err(Conflicts(conflicts));
     }
     for (other, path) in &conflicts {
         owners.disown(other, path);
     }
-    for path in owners.owned(who).difference(&wanted) {
-        if !owners.is_shared(who, path) {
+    for path in owners.owned(manager).difference(&wanted) {
+        if !owners.is_shared(manager, path) {
             remove(&mut object, path);
         }
     }
@@ -52,35 +53,42 @@ pub(crate) fn applied(
             set(&mut object, path, value.clone());
         }
     }
-    owners.set(who, wanted, now);
+    owners.set(manager, wanted, now);
     owners.write(&mut object);
     Ok(object)
 }
 
-/// The object after somebody wrote it as a whole or patched it: what became another is theirs now.
-pub(crate) fn updated(before: &Value, mut object: Value, who: &Identity, now: Timestamp) -> Value {
+/// Returns the object after a manager wrote it as a whole or patched it: the changed fields belong to that manager now.
+pub(crate) fn record_changes(
+    before: &Value,
+    mut object: Value,
+    manager: &FieldManager,
+    now: Timestamp,
+) -> Value {
     let given = managers(&object).filter(|given| !given.is_empty());
     let known = managers(before);
     let (mut changed, mut removed) = (BTreeSet::new(), BTreeSet::new());
     compare(Some(before), Some(&object), &mut Vec::new(), &mut changed, &mut removed);
-    // Nobody owns that there is nothing.
+    // Empty objects have no owner.
     changed.retain(|path| at(&object, path) != Some(&Value::Object(Map::new())));
-    // Most who write have written the same fields before.
+    // The usual case: the same manager wrote the same fields before.
     if let Some(known) = known.filter(|known| given.is_none_or(|given| given == *known))
         && removed.is_empty()
-        && is_own(known, who, &changed)
+        && owns_exactly(known, manager, &changed)
     {
         object["metadata"]["managedFields"] = Value::Array(known.clone());
         return object;
     }
-    // What a client says of managers counts, as kubectl needs it to hand fields over. Nothing said means no change; one
-    // that is empty means that all are forgotten.
+    // Owners that a client sends count, as kubectl needs it to hand fields over. None means no change; an empty list
+    // removes all.
     let mut owners = if given.is_some() { Owners::read(&object) } else { Owners::read(before) };
     for owner in &mut owners.0 {
-        owner.fields.retain(|path| !removed.contains(path) && (owner.who == *who || !changed.contains(path)));
+        owner
+            .fields
+            .retain(|path| !removed.contains(path) && (owner.manager == *manager || !changed.contains(path)));
     }
-    changed.extend(owners.owned(who));
-    owners.set(who, changed, now);
+    changed.extend(owners.owned(manager));
+    owners.set(manager, changed, now);
     owners.write(&mut object);
     object
 }
@@ -89,25 +97,25 @@ fn managers(object: &Value) -> Option<&Vec<Value>> {
     object.pointer("/metadata/managedFields").and_then(Value::as_array)
 }
 
-/// Whether somebody owns all of these fields, and nobody else any of them.
-fn is_own(managers: &[Value], who: &Identity, fields: &BTreeSet<Path>) -> bool {
-    let owns = |entry: &Value, path: &Path| {
+/// Returns whether a manager owns all of these fields, and nobody else any of them.
+fn owns_exactly(managers: &[Value], manager: &FieldManager, fields: &BTreeSet<FieldPath>) -> bool {
+    let owns = |entry: &Value, path: &FieldPath| {
         let found = path.iter().try_fold(&entry["fieldsV1"], |tree, name| tree.get(format!("f:{name}")));
         found.is_some_and(|tree| inner_fields(tree).is_none())
     };
     managers.iter().all(|entry| {
-        let is_theirs = Identity::read(entry) == *who;
+        let is_theirs = FieldManager::read(entry) == *manager;
         fields.iter().all(|path| owns(entry, path) == is_theirs)
-    }) && (fields.is_empty() || managers.iter().any(|entry| Identity::read(entry) == *who))
+    }) && (fields.is_empty() || managers.iter().any(|entry| FieldManager::read(entry) == *manager))
 }
 
-/// The fields that became others, and those that are gone.
+/// Collects the paths of changed and of removed fields.
 fn compare(
     before: Option<&Value>,
     after: Option<&Value>,
-    path: &mut Path,
-    changed: &mut BTreeSet<Path>,
-    removed: &mut BTreeSet<Path>,
+    path: &mut FieldPath,
+    changed: &mut BTreeSet<FieldPath>,
+    removed: &mut BTreeSet<FieldPath>,
 ) {
     match (before, after) {
         (before, after) if before == after => {}
@@ -131,14 +139,16 @@ fn compare(
     }
 }
 
-/// Fields that others own with another value: the owner and the field.
+/// Fields that other managers own with another value: the owner and the field.
 #[derive(Debug)]
-pub(crate) struct Conflicts(Vec<(Identity, Path)>);
+pub(crate) struct Conflicts(Vec<(FieldManager, FieldPath)>);
 
 impl Conflicts {
-    pub(crate) fn words(&self) -> String {
-        let each =
-            self.0.iter().map(|(who, path)| format!("conflict with {:?}: .{}", who.manager, path.join(".")));
+    pub(crate) fn message(&self) -> String {
+        let each = self
+            .0
+            .iter()
+            .map(|(manager, path)| format!("conflict with {:?}: .{}", manager.name, path.join(".")));
         format!("Apply failed with {} conflict(s): {}", self.0.len(), each.collect::<Vec<_>>().join(", "))
     }
 }
@@ -146,21 +156,21 @@ impl Conflicts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Apply,
-    /// Every other way to write.
+    /// Every other write.
     Update,
 }
 
-/// Who writes, and how: one and the same manager may own some fields in this way and some in that.
+/// Who writes, and how: one program may own some fields by apply and others by update.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    manager: String,
+pub(crate) struct FieldManager {
+    name: String,
     operation: Operation,
     half: Half,
 }
 
-impl Identity {
-    pub(crate) fn new(manager: String, operation: Operation, half: Half) -> Self {
-        Self { manager, operation, half }
+impl FieldManager {
+    pub(crate) fn new(name: String, operation: Operation, half: Half) -> Self {
+        Self { name, operation, half }
     }
 
     fn read(entry: &Value) -> Self {
@@ -170,12 +180,12 @@ impl Identity {
     }
 }
 
-/// What an object says about who owns what.
+/// The owners of an object's fields, as in its `managedFields`.
 struct Owners(Vec<Owner>);
 
 struct Owner {
-    who: Identity,
-    fields: BTreeSet<Path>,
+    manager: FieldManager,
+    fields: BTreeSet<FieldPath>,
     time: Value,
 }
 
@@ -184,47 +194,53 @@ impl Owners {
         let owners = managers(object).into_iter().flatten().map(|entry| {
             let mut fields = BTreeSet::new();
             decode(&entry["fieldsV1"], &mut Vec::new(), &mut fields);
-            Owner { who: Identity::read(entry), fields, time: entry["time"].clone() }
+            Owner { manager: FieldManager::read(entry), fields, time: entry["time"].clone() }
         });
         Self(owners.filter(|owner| !owner.fields.is_empty()).collect())
     }
 
-    fn owned(&self, who: &Identity) -> BTreeSet<Path> {
-        self.0.iter().filter(|owner| owner.who == *who).flat_map(|owner| owner.fields.clone()).collect()
+    fn owned(&self, manager: &FieldManager) -> BTreeSet<FieldPath> {
+        self.0
+            .iter()
+            .filter(|owner| owner.manager == *manager)
+            .flat_map(|owner| owner.fields.clone())
+            .collect()
     }
 
-    fn is_shared(&self, who: &Identity, path: &Path) -> bool {
-        self.0.iter().any(|owner| owner.who != *who && owner.fields.contains(path))
+    fn is_shared(&self, manager: &FieldManager, path: &FieldPath) -> bool {
+        self.0.iter().any(|owner| owner.manager != *manager && owner.fields.contains(path))
     }
 
-    fn others(
+    fn conflicts_with(
         &self,
-        who: &Identity,
-        wanted: &BTreeSet<Path>,
+        manager: &FieldManager,
+        wanted: &BTreeSet<FieldPath>,
         object: &Value,
         configuration: &Value,
-    ) -> Vec<(Identity, Path)> {
-        let others = self.0.iter().filter(|owner| owner.who != *who);
+    ) -> Vec<(FieldManager, FieldPath)> {
+        let others = self.0.iter().filter(|owner| owner.manager != *manager);
         others
-            .flat_map(|owner| owner.fields.intersection(wanted).map(|path| (owner.who.clone(), path.clone())))
+            .flat_map(|owner| {
+                owner.fields.intersection(wanted).map(|path| (owner.manager.clone(), path.clone()))
+            })
             .filter(|(_, path)| at(object, path) != at(configuration, path))
             .collect()
     }
 
-    fn disown(&mut self, who: &Identity, path: &Path) {
-        for owner in self.0.iter_mut().filter(|owner| owner.who == *who) {
+    fn disown(&mut self, manager: &FieldManager, path: &FieldPath) {
+        for owner in self.0.iter_mut().filter(|owner| owner.manager == *manager) {
             owner.fields.remove(path);
         }
     }
 
-    fn set(&mut self, who: &Identity, fields: BTreeSet<Path>, now: Timestamp) {
-        // Who writes the same again has changed nothing.
-        if self.0.iter().any(|owner| owner.who == *who && owner.fields == fields) {
+    fn set(&mut self, manager: &FieldManager, fields: BTreeSet<FieldPath>, now: Timestamp) {
+        // The same fields as before keep their time.
+        if self.0.iter().any(|owner| owner.manager == *manager && owner.fields == fields) {
             return self.0.retain(|owner| !owner.fields.is_empty());
         }
-        self.0.retain(|owner| owner.who != *who && !owner.fields.is_empty());
+        self.0.retain(|owner| owner.manager != *manager && !owner.fields.is_empty());
         if !fields.is_empty() {
-            self.0.push(Owner { who: who.clone(), fields, time: json!(now.whole_seconds()) });
+            self.0.push(Owner { manager: manager.clone(), fields, time: json!(now.whole_seconds()) });
         }
     }
 
@@ -243,35 +259,35 @@ impl Owner {
     fn to_json(&self) -> Value {
         let mut tree = Value::Object(Map::new());
         for path in &self.fields {
-            let mut place = &mut tree;
+            let mut node = &mut tree;
             for name in path {
-                place = &mut place[format!("f:{name}")];
-                if place.is_null() {
-                    *place = Value::Object(Map::new());
+                node = &mut node[format!("f:{name}")];
+                if node.is_null() {
+                    *node = Value::Object(Map::new());
                 }
             }
         }
-        let operation = match self.who.operation {
+        let operation = match self.manager.operation {
             Operation::Apply => "Apply",
             Operation::Update => "Update",
         };
         let mut entry = json!({
-            "manager": self.who.manager, "operation": operation, "apiVersion": "tilt.dev/v1alpha1", "time": self.time,
+            "manager": self.manager.name, "operation": operation, "apiVersion": "tilt.dev/v1alpha1", "time": self.time,
             "fieldsType": "FieldsV1", "fieldsV1": tree,
         });
-        if self.who.half == Half::Status {
+        if self.manager.half == Half::Status {
             entry["subresource"] = json!("status");
         }
         entry
     }
 }
 
-/// What is below a field; none below one that is owned as a whole.
+/// Returns the fields below a field; none below one that is owned as a whole.
 fn inner_fields(tree: &Value) -> Option<&Map<String, Value>> {
     tree.as_object().filter(|members| members.keys().any(|name| name.starts_with("f:")))
 }
 
-fn decode(tree: &Value, path: &mut Path, fields: &mut BTreeSet<Path>) {
+fn decode(tree: &Value, path: &mut FieldPath, fields: &mut BTreeSet<FieldPath>) {
     let Some(members) = inner_fields(tree) else {
         if !path.is_empty() {
             fields.insert(path.clone());
@@ -287,15 +303,15 @@ fn decode(tree: &Value, path: &mut Path, fields: &mut BTreeSet<Path>) {
     }
 }
 
-/// The fields that a configuration names.
-fn fields(configuration: &Value) -> BTreeSet<Path> {
+/// Returns the fields that a configuration sets.
+fn fields(configuration: &Value) -> BTreeSet<FieldPath> {
     let mut found = BTreeSet::new();
     collect(configuration, &mut Vec::new(), &mut found);
     found
 }
 
-fn collect(value: &Value, path: &mut Path, found: &mut BTreeSet<Path>) {
-    if NOBODYS.iter().any(|nobodys| path.iter().eq(nobodys.iter())) {
+fn collect(value: &Value, path: &mut FieldPath, found: &mut BTreeSet<FieldPath>) {
+    if UNOWNED_FIELDS.iter().any(|unowned| path.iter().eq(unowned.iter())) {
         return;
     }
     match value {
@@ -313,42 +329,41 @@ fn collect(value: &Value, path: &mut Path, found: &mut BTreeSet<Path>) {
     }
 }
 
-fn at<'v>(value: &'v Value, path: &Path) -> Option<&'v Value> {
+fn at<'v>(value: &'v Value, path: &FieldPath) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, name| value.get(name))
 }
 
-fn set(object: &mut Value, path: &Path, value: Value) {
-    let mut place = object;
+fn set(object: &mut Value, path: &FieldPath, value: Value) {
+    let mut node = object;
     for name in path {
-        if !place.is_object() {
-            *place = Value::Object(Map::new());
+        if !node.is_object() {
+            *node = Value::Object(Map::new());
         }
-        place = &mut place[name.as_str()];
+        node = &mut node[name.as_str()];
     }
-    *place = value;
+    *node = value;
 }
 
-fn remove(object: &mut Value, path: &Path) {
-    let Some((last, way)) = path.split_last() else { return };
-    let parent = way.iter().try_fold(object, |value, name| value.get_mut(name));
+fn remove(object: &mut Value, path: &FieldPath) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let parent = parents.iter().try_fold(object, |value, name| value.get_mut(name));
     if let Some(Value::Object(members)) = parent {
         members.remove(last);
     }
 }
 
-/// The manager that a request names.
-pub(crate) fn manager(given: Option<&str>) -> Result<String, Failure> {
-    let missing = || Failure::bad_request("fieldManager is required for apply patch");
+/// Returns the manager that a request names.
+pub(crate) fn required_manager(given: Option<&str>) -> Result<String, StatusError> {
+    let missing = || StatusError::bad_request("fieldManager is required for apply patch");
     given.filter(|name| !name.is_empty()).map(str::to_owned).ok_or_else(missing)
 }
 
-/// The one of a request that need not name any: then the program that sent it counts.
-pub(crate) fn manager_or_program(given: Option<&str>, agent: &str) -> String {
-    /// More than this is no name.
-    const LONGEST: usize = 128;
-    let program = agent.split('/').next().unwrap_or_default();
+/// Returns the manager that a request names, or else the program that sent it.
+pub(crate) fn manager_or_user_agent(given: Option<&str>, user_agent: &str) -> String {
+    const MAX_LENGTH: usize = 128;
+    let program = user_agent.split('/').next().unwrap_or_default();
     let name = given.filter(|name| !name.is_empty()).unwrap_or(program);
-    name.chars().take(LONGEST).collect()
+    name.chars().take(MAX_LENGTH).collect()
 }
 
 #[cfg(test)]
@@ -356,13 +371,14 @@ mod tests {
     use super::*;
 
     fn apply(object: &Value, manager: &str, configuration: Value, force: bool) -> Result<Value, String> {
-        let who = Identity::new(manager.to_owned(), Operation::Apply, Half::Main);
-        applied(object, &configuration, &who, force, Timestamp::ZERO).map_err(|conflicts| conflicts.words())
+        let manager = FieldManager::new(manager.to_owned(), Operation::Apply, Half::Main);
+        apply_configuration(object, &configuration, &manager, force, Timestamp::ZERO)
+            .map_err(|conflicts| conflicts.message())
     }
 
     fn update(before: &Value, after: Value, manager: &str, half: Half) -> Value {
-        let who = Identity::new(manager.to_owned(), Operation::Update, half);
-        updated(before, after, &who, Timestamp::ZERO)
+        let manager = FieldManager::new(manager.to_owned(), Operation::Update, half);
+        record_changes(before, after, &manager, Timestamp::ZERO)
     }
 
     fn with(object: &Value, pointer: &str, value: Value) -> Value {
@@ -421,8 +437,8 @@ mod tests {
         let reset =
             update(&clicked, with(&clicked, "/metadata/managedFields", json!([{}])), "me", Half::Main);
         assert_eq!(reset["metadata"].get("managedFields"), None);
-        assert_eq!(manager_or_program(None, "kubectl/v1.34 (linux)"), "kubectl");
-        assert_eq!(manager_or_program(Some("mine"), "kubectl"), "mine");
+        assert_eq!(manager_or_user_agent(None, "kubectl/v1.34 (linux)"), "kubectl");
+        assert_eq!(manager_or_user_agent(Some("mine"), "kubectl"), "mine");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Deleting objects: what may keep one, and what goes with it.
+//! Deleting objects: finalizers, and what is deleted with an object.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use axum::response::Response;
 use lilt_store::{Action, Snapshot};
 use serde_json::{Value, json};
 
-use super::failure::{Failure, json_response};
 use super::read::ListQuery;
+use super::status_error::{StatusError, json_response};
 use super::write::{ATTEMPTS, Write, read_body};
 
-/// Finalizers that hold nothing: they say what becomes of what belongs to the object.
+/// Finalizers that do not block a deletion. They choose what happens to dependents.
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
 impl Write<'_> {
-    pub(crate) async fn delete(&self, name: &str, body: &Bytes) -> Result<Response, Failure> {
+    pub(crate) async fn delete(&self, name: &str, body: &Bytes) -> Result<Response, StatusError> {
         let options = if body.is_empty() { Value::Null } else { read_body(body)? };
         let dry_run = self.is_dry_run()? || options.get("dryRun").is_some_and(|dry| !dry.is_null());
         let details = self.delete_one(name, &options, dry_run).await?;
@@ -27,10 +27,10 @@ impl Write<'_> {
         Ok(json_response(StatusCode::OK, status.to_string()))
     }
 
-    async fn delete_one(&self, name: &str, options: &Value, dry_run: bool) -> Result<Value, Failure> {
+    async fn delete_one(&self, name: &str, options: &Value, dry_run: bool) -> Result<Value, StatusError> {
         let keep_owned = self.keeps_owned(options)?;
         for _ in 0..ATTEMPTS {
-            let current = self.current(name).ok_or_else(|| Failure::not_found(self.kind, name))?;
+            let current = self.current(name).ok_or_else(|| StatusError::not_found(self.kind, name))?;
             self.check_preconditions(name, &current, options)?;
             let details =
                 json!({"name": name, "group": "tilt.dev", "kind": self.kind.plural, "uid": &*current.uid()});
@@ -43,29 +43,29 @@ impl Write<'_> {
                 Err(failure) => return Err(failure),
             }
         }
-        Err(Failure::outdated(self.kind, name))
+        Err(StatusError::outdated(self.kind, name))
     }
 
-    /// Whether what belongs to the object is to stay. Where it goes, too, it does so in the same step: whether before
-    /// the object or after it, nobody can see.
-    fn keeps_owned(&self, options: &Value) -> Result<bool, Failure> {
-        let said = options.get("propagationPolicy").and_then(Value::as_str);
-        let formerly = options.get("orphanDependents").and_then(Value::as_bool);
-        match said.or(self.query.propagation_policy.as_deref()) {
-            None | Some("") => Ok(formerly.unwrap_or(false)),
+    /// Returns whether dependents are kept. Otherwise they are deleted in the same step, so that background and foreground
+    /// deletion are the same.
+    fn keeps_owned(&self, options: &Value) -> Result<bool, StatusError> {
+        let policy = options.get("propagationPolicy").and_then(Value::as_str);
+        let deprecated = options.get("orphanDependents").and_then(Value::as_bool);
+        match policy.or(self.query.propagation_policy.as_deref()) {
+            None | Some("") => Ok(deprecated.unwrap_or(false)),
             Some("Orphan") => Ok(true),
             Some("Background" | "Foreground") => Ok(false),
-            Some(other) => Err(Failure::bad_request(format!(
+            Some(other) => Err(StatusError::bad_request(format!(
                 "propagationPolicy: {other:?} is none of Background, Foreground and Orphan"
             ))),
         }
     }
 
-    /// An object with finalizers stays, marked, until the last of them is taken off.
+    /// Returns the action that deletes an object, or marks it for deletion while it has finalizers.
     fn deletion(&self, current: &Snapshot, keep_owned: bool) -> Action {
         let mut object: Value = serde_json::from_str(current.text()).unwrap_or_default();
         let keep_owned = keep_owned || finalizers(&object).any(|it| it == ORPHAN);
-        if !finalizers(&object).any(holds) {
+        if !finalizers(&object).any(blocks_deletion) {
             return Action::Delete { version: current.version, keep_owned };
         }
         if keep_owned
@@ -80,16 +80,21 @@ impl Write<'_> {
         Action::Replace { version: current.version, object }
     }
 
-    fn check_preconditions(&self, name: &str, current: &Snapshot, options: &Value) -> Result<(), Failure> {
+    fn check_preconditions(
+        &self,
+        name: &str,
+        current: &Snapshot,
+        options: &Value,
+    ) -> Result<(), StatusError> {
         let wanted =
             |field: &str| options.pointer(&format!("/preconditions/{field}")).and_then(Value::as_str);
         if wanted("uid").is_some_and(|uid| *uid != *current.uid()) {
             let why = "the UID in the precondition is not that of the object";
-            return Err(Failure::conflict(self.kind, name, why));
+            return Err(StatusError::conflict(self.kind, name, why));
         }
         match wanted("resourceVersion") {
             Some(version) if version != current.version.to_string() => {
-                Err(Failure::outdated(self.kind, name))
+                Err(StatusError::outdated(self.kind, name))
             }
             _ => Ok(()),
         }
@@ -99,16 +104,16 @@ impl Write<'_> {
         &self,
         list: &ListQuery,
         body: &Bytes,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, StatusError> {
         let options = if body.is_empty() { Value::Null } else { read_body(body)? };
-        let selection = list.selection()?;
+        let selector = list.selector()?;
         let dry_run = self.is_dry_run()? || options.get("dryRun").is_some_and(|dry| !dry.is_null());
         let (version, found) = self.api.reader.list(self.kind.name, None, usize::MAX);
         let mut items = Vec::new();
-        for object in found.into_iter().filter(|object| selection.takes_text(object.text())) {
+        for object in found.into_iter().filter(|object| selector.matches_text(object.text())) {
             match self.delete_one(&object.key.name, &options, dry_run).await {
                 Ok(_) => items.push(Arc::clone(object.text())),
-                // Somebody else did it.
+                // Deleted by somebody else meanwhile.
                 Err(failure) if failure.code == StatusCode::NOT_FOUND => {}
                 Err(failure) => return Err(failure),
             }
@@ -128,12 +133,12 @@ fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     finalizers.into_iter().flatten().filter_map(Value::as_str)
 }
 
-fn holds(finalizer: &str) -> bool {
+fn blocks_deletion(finalizer: &str) -> bool {
     finalizer != ORPHAN && finalizer != FOREGROUND
 }
 
-/// Marked for deletion, and nobody holds it any longer; says then whether what belongs to it is to stay.
-pub(super) fn is_finalized(object: &Value) -> Option<bool> {
+/// Returns whether dependents are kept, if the object is marked for deletion and no finalizer blocks that.
+pub(super) fn keep_owned_when_finalized(object: &Value) -> Option<bool> {
     let marked = object.pointer("/metadata/deletionTimestamp").is_some();
-    (marked && !finalizers(object).any(holds)).then(|| finalizers(object).any(|it| it == ORPHAN))
+    (marked && !finalizers(object).any(blocks_deletion)).then(|| finalizers(object).any(|it| it == ORPHAN))
 }

@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::refuse_stranger;
+use super::unauthorized;
 use crate::Listener;
 use crate::connections::{self, OpenFileLimit};
 
@@ -82,7 +82,7 @@ pub(crate) async fn serve(
 }
 
 async fn check(token: &str, request: Request, next: Next) -> Response {
-    if is_known(token, request.headers()) { next.run(request).await } else { refuse_stranger() }
+    if is_known(token, request.headers()) { next.run(request).await } else { unauthorized() }
 }
 
 fn is_known(token: &str, headers: &HeaderMap) -> bool {

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::failure::Failure;
+use super::status_error::StatusError;
 
-/// In which form a change is told.
+/// How a patch describes a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum PatchType {
     Json,
     Merge,
     Strategic,
@@ -14,31 +14,31 @@ pub(crate) enum Form {
     Apply,
 }
 
-impl Form {
+impl PatchType {
     pub(crate) fn of(content_type: &str) -> Option<Self> {
         match content_type.split(';').next().unwrap_or_default().trim() {
-            "application/json-patch+json" => Some(Form::Json),
-            "application/merge-patch+json" => Some(Form::Merge),
-            "application/strategic-merge-patch+json" => Some(Form::Strategic),
-            "application/apply-patch+yaml" | "application/apply-patch+json" => Some(Form::Apply),
+            "application/json-patch+json" => Some(PatchType::Json),
+            "application/merge-patch+json" => Some(PatchType::Merge),
+            "application/strategic-merge-patch+json" => Some(PatchType::Strategic),
+            "application/apply-patch+yaml" | "application/apply-patch+json" => Some(PatchType::Apply),
             _ => None,
         }
     }
 }
 
-/// The object with a change made to it. Not for [`Form::Apply`], which needs to know who applied what.
-pub(crate) fn patched(form: Form, object: &Value, change: Value) -> Result<Value, Failure> {
+/// Returns the object with a patch applied. Not for [`PatchType::Apply`], which depends on the owners of fields.
+pub(crate) fn apply_patch(patch_type: PatchType, object: &Value, patch: Value) -> Result<Value, StatusError> {
     let mut object = object.clone();
-    match form {
-        Form::Json => {
-            let wrong = |error: &dyn std::fmt::Display| {
-                Failure::bad_request(format!("the patch cannot be made: {error}"))
+    match patch_type {
+        PatchType::Json => {
+            let invalid = |error: &dyn std::fmt::Display| {
+                StatusError::bad_request(format!("the patch cannot be made: {error}"))
             };
-            let steps: json_patch::Patch = serde_json::from_value(change).map_err(|error| wrong(&error))?;
-            json_patch::patch(&mut object, &steps).map_err(|error| wrong(&error))?;
+            let steps: json_patch::Patch = serde_json::from_value(patch).map_err(|error| invalid(&error))?;
+            json_patch::patch(&mut object, &steps).map_err(|error| invalid(&error))?;
         }
-        Form::Merge => json_patch::merge(&mut object, &change),
-        Form::Strategic | Form::Apply => merge(&mut object, change),
+        PatchType::Merge => json_patch::merge(&mut object, &patch),
+        PatchType::Strategic | PatchType::Apply => merge(&mut object, patch),
     }
     Ok(object)
 }
@@ -86,29 +86,29 @@ mod tests {
 
     use super::*;
 
-    fn after(form: Form, change: Value) -> Value {
+    fn after(form: PatchType, change: Value) -> Value {
         let object = json!({"spec": {"a": 1, "list": [1, 2], "map": {"x": "1", "y": "2"}}});
-        patched(form, &object, change).expect("a patch")["spec"].clone()
+        apply_patch(form, &object, change).expect("a patch")["spec"].clone()
     }
 
     #[test]
     fn every_form_changes_what_it_names() {
         let steps = json!([{"op": "replace", "path": "/spec/a", "value": 2}, {"op": "remove", "path": "/spec/map/x"}]);
-        assert_eq!(after(Form::Json, steps), json!({"a": 2, "list": [1, 2], "map": {"y": "2"}}));
+        assert_eq!(after(PatchType::Json, steps), json!({"a": 2, "list": [1, 2], "map": {"y": "2"}}));
         let change = json!({"spec": {"a": null, "list": [3], "map": {"z": "3"}}});
         let wanted = json!({"list": [3], "map": {"x": "1", "y": "2", "z": "3"}});
-        assert_eq!(after(Form::Merge, change.clone()), wanted);
-        assert_eq!(after(Form::Strategic, change), wanted);
+        assert_eq!(after(PatchType::Merge, change.clone()), wanted);
+        assert_eq!(after(PatchType::Strategic, change), wanted);
         let change = json!({"spec": {"map": {"$patch": "replace", "z": "3"}}});
-        assert_eq!(after(Form::Strategic, change)["map"], json!({"z": "3"}));
+        assert_eq!(after(PatchType::Strategic, change)["map"], json!({"z": "3"}));
         let change = json!({"spec": {"map": {"$patch": "delete"}}});
-        assert_eq!(after(Form::Strategic, change), json!({"a": 1, "list": [1, 2]}));
+        assert_eq!(after(PatchType::Strategic, change), json!({"a": 1, "list": [1, 2]}));
     }
 
     #[test]
     fn steps_that_do_not_fit_are_refused() {
         let steps = json!([{"op": "test", "path": "/spec/a", "value": 5}]);
-        assert!(patched(Form::Json, &json!({"spec": {"a": 1}}), steps).is_err());
-        assert!(patched(Form::Json, &json!({}), json!({"spec": 1})).is_err());
+        assert!(apply_patch(PatchType::Json, &json!({"spec": {"a": 1}}), steps).is_err());
+        assert!(apply_patch(PatchType::Json, &json!({}), json!({"spec": 1})).is_err());
     }
 }

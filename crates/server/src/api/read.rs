@@ -16,18 +16,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Api;
-use super::failure::{Failure, json_response};
-use super::select::Selection;
+use super::select::Selector;
+use super::status_error::{StatusError, json_response};
 use super::table::{Attached, partial, table};
 
-/// While changes come fast they are told together, so often: one is told at once, a thousand do not cost a thousand
-/// messages to everybody who watches.
-const PACE: Duration = Duration::from_millis(20);
+/// Between two messages to one watcher: the first change is sent at once, a thousand that follow do not cost a thousand
+/// messages.
+const MIN_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What an event adds to its object, at most.
-const FRAME: usize = "{\"type\":\"MODIFIED\",\"object\":}\n".len();
+/// Bytes that an event adds to its object, at most.
+const MAX_FRAME: usize = "{\"type\":\"MODIFIED\",\"object\":}\n".len();
 
-/// Bookmarks tell a quiet watcher how far it is.
+/// How often a watcher without events gets a bookmark with the newest version.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(30);
 
 /// What a list or a watch may ask for.
@@ -46,17 +46,17 @@ pub(crate) struct ListQuery {
     include_object: Option<String>,
 }
 
-pub(crate) fn is_yes(value: Option<&str>) -> bool {
+pub(crate) fn is_true(value: Option<&str>) -> bool {
     value.is_some_and(|value| value != "false" && value != "0")
 }
 
 impl ListQuery {
     pub(crate) fn is_watch(&self) -> bool {
-        is_yes(self.watch.as_deref())
+        is_true(self.watch.as_deref())
     }
 
-    pub(crate) fn selection(&self) -> Result<Selection, Failure> {
-        Selection::read(self.label_selector.as_deref(), self.field_selector.as_deref())
+    pub(crate) fn selector(&self) -> Result<Selector, StatusError> {
+        Selector::parse(self.label_selector.as_deref(), self.field_selector.as_deref())
     }
 
     fn attached(&self) -> Attached {
@@ -68,7 +68,7 @@ impl ListQuery {
     }
 }
 
-/// The form in which a client wants objects.
+/// The representation that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Whole,
@@ -77,9 +77,9 @@ enum Shape {
 }
 
 impl Shape {
-    fn wanted(headers: &HeaderMap, attached: Attached) -> Self {
+    fn accepted(headers: &HeaderMap, attached: Attached) -> Self {
         let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        // The first form that we have; what comes without one takes the plain one.
+        // The first that we have; plain objects if none was requested.
         for form in accept.split(',') {
             if form.contains("as=Table") && form.contains("g=meta.k8s.io") {
                 return Shape::Table(attached);
@@ -94,7 +94,7 @@ impl Shape {
         Shape::Whole
     }
 
-    /// One object in this form.
+    /// Returns one object in this representation.
     fn of(self, api: &Api, kind: &Kind, text: &str) -> String {
         let read = || serde_json::from_str::<Value>(text).unwrap_or_default();
         match self {
@@ -111,9 +111,10 @@ pub(crate) fn get(
     name: &str,
     query: &ListQuery,
     headers: &HeaderMap,
-) -> Result<Response, Failure> {
-    let found = api.reader.get(&Key::new(kind.name, name)).ok_or_else(|| Failure::not_found(kind, name))?;
-    let shape = Shape::wanted(headers, query.attached());
+) -> Result<Response, StatusError> {
+    let found =
+        api.reader.get(&Key::new(kind.name, name)).ok_or_else(|| StatusError::not_found(kind, name))?;
+    let shape = Shape::accepted(headers, query.attached());
     Ok(json_response(StatusCode::OK, shape.of(api, kind, found.text())))
 }
 
@@ -122,30 +123,30 @@ pub(crate) fn list(
     kind: &'static Kind,
     query: &ListQuery,
     headers: &HeaderMap,
-) -> Result<Response, Failure> {
-    let selection = query.selection()?;
+) -> Result<Response, StatusError> {
+    let selector = query.selector()?;
     let after = query.r#continue.as_deref().filter(|token| !token.is_empty()).map(read_token).transpose()?;
     let limit = query.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let (version, found) = api.reader.list(kind.name, after.as_deref(), usize::MAX);
     let mut chosen: Vec<Snapshot> =
-        found.into_iter().filter(|object| selection.takes_text(object.text())).collect();
+        found.into_iter().filter(|object| selector.matches_text(object.text())).collect();
     let remaining = chosen.len().saturating_sub(limit);
     chosen.truncate(limit);
     let mut metadata = json!({"resourceVersion": version.to_string()});
     if remaining > 0 {
         let last = chosen.last().map(|object| &*object.key.name).unwrap_or_default();
         metadata["continue"] = json!(BASE64_URL_SAFE_NO_PAD.encode(last));
-        if selection.is_everything() {
+        if selector.selects_everything() {
             metadata["remainingItemCount"] = json!(remaining);
         }
     }
-    let shape = Shape::wanted(headers, query.attached());
+    let shape = Shape::accepted(headers, query.attached());
     Ok(json_response(StatusCode::OK, list_text(api, kind, shape, &metadata, &chosen)))
 }
 
-fn read_token(token: &str) -> Result<String, Failure> {
+fn read_token(token: &str) -> Result<String, StatusError> {
     let name = BASE64_URL_SAFE_NO_PAD.decode(token).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    name.ok_or_else(|| Failure::bad_request("continue key is not valid"))
+    name.ok_or_else(|| StatusError::bad_request("continue key is not valid"))
 }
 
 fn list_text(api: &Api, kind: &Kind, shape: Shape, metadata: &Value, objects: &[Snapshot]) -> String {
@@ -180,37 +181,37 @@ pub(crate) fn watch(
     kind: &'static Kind,
     query: &ListQuery,
     headers: &HeaderMap,
-) -> Result<Response, Failure> {
-    let shape = Shape::wanted(headers, query.attached());
+) -> Result<Response, StatusError> {
+    let shape = Shape::accepted(headers, query.attached());
     let from = query.resource_version.as_deref().filter(|text| !text.is_empty() && *text != "0");
-    let initial = from.is_none() || is_yes(query.send_initial_events.as_deref());
+    let initial = from.is_none() || is_true(query.send_initial_events.as_deref());
     let mut watch = Watch {
         api: api.clone(),
         kind,
         shape,
-        selection: query.selection()?,
+        selector: query.selector()?,
         version: 0,
-        bookmarks: is_yes(query.allow_watch_bookmarks.as_deref()),
+        bookmarks: is_true(query.allow_watch_bookmarks.as_deref()),
         bookmark_at: tokio::time::Instant::now() + BOOKMARK_PERIOD,
         ends: query.timeout_seconds.map(|seconds| tokio::time::Instant::now() + Duration::from_secs(seconds)),
         ended: false,
-        told: None,
+        last_sent: None,
     };
     let first = if initial {
-        watch.initial_events(is_yes(query.send_initial_events.as_deref()))
+        watch.initial_chunk(is_true(query.send_initial_events.as_deref()))
     } else {
-        let wrong = || Failure::bad_request("the resourceVersion is no number");
-        watch.version = from.unwrap_or_default().parse().map_err(|_| wrong())?;
-        // A version that is too old is said at once.
+        let invalid = || StatusError::bad_request("the resourceVersion is no number");
+        watch.version = from.unwrap_or_default().parse().map_err(|_| invalid())?;
+        // A version that is too old is refused at once.
         api.reader
             .events_since(kind.name, watch.version)
-            .map_err(|expired| Failure::expired(expired.newest))?;
+            .map_err(|expired| StatusError::expired(expired.newest))?;
         String::new()
     };
     let events = stream::unfold((watch, Some(first)), |(mut watch, first)| async move {
         let text = match first.filter(|text| !text.is_empty()) {
             Some(text) => text,
-            None => watch.next().await?,
+            None => watch.next_chunk().await?,
         };
         Some((Ok::<_, Infallible>(Bytes::from(text)), (watch, None)))
     });
@@ -221,36 +222,36 @@ struct Watch {
     api: Api,
     kind: &'static Kind,
     shape: Shape,
-    selection: Selection,
-    /// All changes up to this one were told.
+    selector: Selector,
+    /// All changes up to this one were sent.
     version: u64,
     bookmarks: bool,
     /// When the next bookmark is due.
     bookmark_at: tokio::time::Instant,
     ends: Option<tokio::time::Instant>,
     ended: bool,
-    /// When it was last told something.
-    told: Option<tokio::time::Instant>,
+    /// When the last events were sent.
+    last_sent: Option<tokio::time::Instant>,
 }
 
 impl Watch {
-    /// What there is, as if it had just been added.
-    fn initial_events(&mut self, say_end: bool) -> String {
+    /// Returns all objects as if they had just been added, with a bookmark at the end if that is wanted.
+    fn initial_chunk(&mut self, marks_end: bool) -> String {
         let (version, objects) = self.api.reader.list(self.kind.name, None, usize::MAX);
         self.version = version;
-        let chosen = objects.iter().filter(|object| self.selection.takes_text(object.text()));
+        let chosen = objects.iter().filter(|object| self.selector.matches_text(object.text()));
         let mut text = String::new();
         for object in chosen {
             self.write_as(&mut text, WatchEventType::Added, object.text());
         }
-        if say_end && self.bookmarks {
+        if marks_end && self.bookmarks {
             text.push_str(&self.bookmark(true));
         }
         text
     }
 
-    /// The next changes, as many as there are; none when the stream ends.
-    async fn next(&mut self) -> Option<String> {
+    /// Returns the next events, as many as there are; none when the stream ends.
+    async fn next_chunk(&mut self) -> Option<String> {
         if self.ended {
             return None;
         }
@@ -263,7 +264,7 @@ impl Watch {
             };
             tokio::select! {
                 () = self.api.closing.cancelled() => return None,
-                // Who comes back after its time goes on from where it is, though nothing was told for long.
+                // So that a client that returns can go on from here, even if it had no events for long.
                 () = end => {
                     self.ended = true;
                     return self.bookmarks.then(|| self.bookmark(false));
@@ -271,13 +272,13 @@ impl Watch {
                 () = tokio::time::sleep_until(self.bookmark_at), if self.bookmarks => {
                     return Some(self.bookmark(false));
                 }
-                _ = self.news() => {}
+                _ = self.wait_for_changes() => {}
             }
             match self.api.reader.events_since(self.kind.name, self.version) {
                 Err(expired) => {
                     // It fell behind what is remembered: it lists again.
                     self.ended = true;
-                    let status = Failure::expired(expired.newest).to_json();
+                    let status = StatusError::expired(expired.newest).to_json();
                     return Some(format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n"));
                 }
                 Ok((version, events)) => {
@@ -285,7 +286,7 @@ impl Watch {
                     let text = self.write_all(&events);
                     if !text.is_empty() {
                         let now = tokio::time::Instant::now();
-                        self.told = Some(now);
+                        self.last_sent = Some(now);
                         self.bookmark_at = now + BOOKMARK_PERIOD;
                         return Some(text);
                     }
@@ -294,18 +295,18 @@ impl Watch {
         }
     }
 
-    /// Returns when there is something new, not sooner than the pace allows.
-    async fn news(&self) {
+    /// Waits for changes, and until the next events may be sent.
+    async fn wait_for_changes(&self) {
         self.api.reader.changed(self.version).await;
-        if let Some(told) = self.told {
-            tokio::time::sleep_until(told + PACE).await;
+        if let Some(last_sent) = self.last_sent {
+            tokio::time::sleep_until(last_sent + MIN_INTERVAL).await;
         }
     }
 
-    /// One piece of text, made once: with many who watch, this is what costs.
+    /// Writes events into one text. With many watchers this is what costs, so that it is allocated once.
     fn write_all(&self, events: &[Arc<WatchEvent>]) -> String {
-        let capacity = if self.selection.is_everything() {
-            events.iter().map(|event| event.object.text().len() + FRAME).sum()
+        let capacity = if self.selector.selects_everything() {
+            events.iter().map(|event| event.object.text().len() + MAX_FRAME).sum()
         } else {
             0
         };
@@ -316,13 +317,13 @@ impl Watch {
         text
     }
 
-    /// An object that comes into the selection is added for this watcher, one that leaves it is deleted.
+    /// Writes an event. An object that begins to match is added for this watcher, one that no longer matches is deleted.
     fn write(&self, out: &mut String, event: &WatchEvent) {
         let object = &event.object;
-        if self.selection.is_everything() {
+        if self.selector.selects_everything() {
             return self.write_as(out, event.event_type, object.text());
         }
-        let selects = |object: &Snapshot| self.selection.takes_text(object.text());
+        let selects = |object: &Snapshot| self.selector.matches_text(object.text());
         let before = event.before.as_ref().is_some_and(selects);
         let now = event.event_type != WatchEventType::Deleted && selects(object);
         match (before, now) {
@@ -379,13 +380,13 @@ mod tests {
             api,
             kind: kinds().named("ConfigMap").expect("a kind"),
             shape: Shape::Whole,
-            selection: ListQuery::default().selection().expect("everything"),
+            selector: ListQuery::default().selector().expect("everything"),
             version: 0,
             bookmarks: true,
             bookmark_at: now + BOOKMARK_PERIOD,
             ends: seconds.map(|seconds| now + Duration::from_secs(seconds)),
             ended: false,
-            told: None,
+            last_sent: None,
         };
         (writer, watch)
     }
@@ -406,7 +407,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watcher_of_what_never_changes_is_told_how_far_it_is_while_others_change() {
+    async fn quiet_watcher_gets_bookmarks_while_other_kinds_change() {
         let (mut writer, mut watch) = watcher(None);
         let busy = async {
             for number in 0..100 {
@@ -414,26 +415,26 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         };
-        let told = tokio::select! {
-            told = watch.next() => told,
+        let chunk = tokio::select! {
+            chunk = watch.next_chunk() => chunk,
             () = busy => None,
         };
-        let (word, version) = read(told);
+        let (event_type, version) = read(chunk);
         assert_eq!(
-            (word.as_str(), version.parse::<u64>().is_ok_and(|version| version >= 29)),
+            (event_type.as_str(), version.parse::<u64>().is_ok_and(|version| version >= 29)),
             ("BOOKMARK", true)
         );
         put(&mut writer, "ConfigMap", "one");
-        assert_eq!(read(watch.next().await).0, "ADDED");
+        assert_eq!(read(watch.next_chunk().await).0, "ADDED");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_last_word_of_a_watch_is_a_bookmark() {
+    async fn watch_ends_with_a_bookmark() {
         let (mut writer, mut watch) = watcher(Some(10));
         put(&mut writer, "ConfigMap", "one");
-        assert_eq!(read(watch.next().await).0, "ADDED");
-        let (word, version) = read(watch.next().await);
-        assert_eq!((word.as_str(), version.as_str()), ("BOOKMARK", "1"));
-        assert_eq!(watch.next().await, None);
+        assert_eq!(read(watch.next_chunk().await).0, "ADDED");
+        let (event_type, version) = read(watch.next_chunk().await);
+        assert_eq!((event_type.as_str(), version.as_str()), ("BOOKMARK", "1"));
+        assert_eq!(watch.next_chunk().await, None);
     }
 }

@@ -6,7 +6,7 @@ use lilt_api::check::complete;
 use lilt_api::kinds::{Kind, Type};
 use serde_json::{Map, Value, json};
 
-use super::failure::Cause;
+use super::status_error::Cause;
 
 /// Fills in what is assumed, and fields that are always there.
 pub(crate) fn fill(kind: &Kind, object: &mut Value) {

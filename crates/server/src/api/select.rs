@@ -2,87 +2,90 @@
 
 use serde_json::Value;
 
-use super::failure::Failure;
+use super::status_error::StatusError;
 
-/// What a list or a watch is limited to.
+/// Limits a list or a watch to objects that match all of its terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Selection {
+pub(crate) struct Selector {
     terms: Vec<Term>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
-    at: Place,
-    test: Test,
+    field: SelectedField,
+    operator: Operator,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum SelectedField {
     Label(String),
-    /// Names on the way to a field.
-    Field(Vec<String>),
+    /// The names on its path.
+    Path(Vec<String>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
+enum Operator {
     In(Vec<String>),
     NotIn(Vec<String>),
-    There,
-    NotThere,
-    Greater(i64),
-    Less(i64),
+    Exists,
+    DoesNotExist,
+    GreaterThan(i64),
+    LessThan(i64),
 }
 
-impl Selection {
-    pub(crate) fn read(labels: Option<&str>, fields: Option<&str>) -> Result<Self, Failure> {
+impl Selector {
+    pub(crate) fn parse(labels: Option<&str>, fields: Option<&str>) -> Result<Self, StatusError> {
         let mut terms = Vec::new();
         for text in split(labels.unwrap_or_default()) {
-            let wrong = || Failure::bad_request(format!("unable to parse label selector: {text:?}"));
-            let (key, test) = label_term(text).ok_or_else(wrong)?;
-            terms.push(Term { at: Place::Label(key), test });
+            let invalid = || StatusError::bad_request(format!("unable to parse label selector: {text:?}"));
+            let (key, operator) = parse_label_term(text).ok_or_else(invalid)?;
+            terms.push(Term { field: SelectedField::Label(key), operator });
         }
         for text in split(fields.unwrap_or_default()) {
-            let wrong = || Failure::bad_request(format!("unable to parse field selector: {text:?}"));
-            let (path, test) = equality(text).ok_or_else(wrong)?;
-            terms.push(Term { at: Place::Field(path.split('.').map(str::to_owned).collect()), test });
+            let invalid = || StatusError::bad_request(format!("unable to parse field selector: {text:?}"));
+            let (path, operator) = parse_equality(text).ok_or_else(invalid)?;
+            terms.push(Term {
+                field: SelectedField::Path(path.split('.').map(str::to_owned).collect()),
+                operator,
+            });
         }
         Ok(Self { terms })
     }
 
-    pub(crate) fn is_everything(&self) -> bool {
+    pub(crate) fn selects_everything(&self) -> bool {
         self.terms.is_empty()
     }
 
-    pub(crate) fn takes(&self, object: &Value) -> bool {
-        self.terms.iter().all(|term| term.takes(object))
+    pub(crate) fn matches(&self, object: &Value) -> bool {
+        self.terms.iter().all(|term| term.matches(object))
     }
 
-    /// The same for an object as text; what is everything needs no reading.
-    pub(crate) fn takes_text(&self, text: &str) -> bool {
-        self.is_everything() || serde_json::from_str(text).is_ok_and(|object| self.takes(&object))
+    /// The same for an object as JSON. Without terms it is not parsed.
+    pub(crate) fn matches_text(&self, text: &str) -> bool {
+        self.selects_everything() || serde_json::from_str(text).is_ok_and(|object| self.matches(&object))
     }
 }
 
 impl Term {
-    fn takes(&self, object: &Value) -> bool {
-        let found = match &self.at {
-            Place::Label(key) => {
+    fn matches(&self, object: &Value) -> bool {
+        let found = match &self.field {
+            SelectedField::Label(key) => {
                 object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(text_of)
             }
-            Place::Field(path) => {
+            SelectedField::Path(path) => {
                 let value = path.iter().try_fold(object, |value, name| value.get(name));
                 // A field that is not there is like an empty one.
                 Some(value.and_then(text_of).unwrap_or_default())
             }
         };
         let number = || found.as_deref().and_then(|text| text.parse::<i64>().ok());
-        match &self.test {
-            Test::In(values) => found.is_some_and(|found| values.contains(&found)),
-            Test::NotIn(values) => !found.is_some_and(|found| values.contains(&found)),
-            Test::There => found.is_some(),
-            Test::NotThere => found.is_none(),
-            Test::Greater(limit) => number().is_some_and(|number| number > *limit),
-            Test::Less(limit) => number().is_some_and(|number| number < *limit),
+        match &self.operator {
+            Operator::In(values) => found.is_some_and(|found| values.contains(&found)),
+            Operator::NotIn(values) => !found.is_some_and(|found| values.contains(&found)),
+            Operator::Exists => found.is_some(),
+            Operator::DoesNotExist => found.is_none(),
+            Operator::GreaterThan(limit) => number().is_some_and(|number| number > *limit),
+            Operator::LessThan(limit) => number().is_some_and(|number| number < *limit),
         }
     }
 }
@@ -111,20 +114,20 @@ fn split(text: &str) -> Vec<&str> {
     .collect()
 }
 
-fn label_term(text: &str) -> Option<(String, Test)> {
+fn parse_label_term(text: &str) -> Option<(String, Operator)> {
     if let Some(key) = text.strip_prefix('!') {
-        return key_of(key).map(|key| (key, Test::NotThere));
+        return parse_key(key).map(|key| (key, Operator::DoesNotExist));
     }
-    if let Some(found) = equality(text) {
-        return Some((key_of(&found.0)?, found.1));
+    if let Some(found) = parse_equality(text) {
+        return Some((parse_key(&found.0)?, found.1));
     }
-    for (sign, make) in [('>', Test::Greater as fn(i64) -> Test), ('<', Test::Less)] {
+    for (sign, make) in [('>', Operator::GreaterThan as fn(i64) -> Operator), ('<', Operator::LessThan)] {
         if let Some((key, limit)) = text.split_once(sign) {
-            return Some((key_of(key)?, make(limit.trim().parse().ok()?)));
+            return Some((parse_key(key)?, make(limit.trim().parse().ok()?)));
         }
     }
     let Some((key, rest)) = text.split_once(char::is_whitespace) else {
-        return key_of(text).map(|key| (key, Test::There));
+        return parse_key(text).map(|key| (key, Operator::Exists));
     };
     let rest = rest.trim();
     let (negative, list) = match rest.strip_prefix("notin") {
@@ -133,16 +136,16 @@ fn label_term(text: &str) -> Option<(String, Test)> {
     };
     let list = list.trim().strip_prefix('(')?.strip_suffix(')')?;
     let values = list.split(',').map(|value| value.trim().to_owned()).collect();
-    Some((key_of(key)?, if negative { Test::NotIn(values) } else { Test::In(values) }))
+    Some((parse_key(key)?, if negative { Operator::NotIn(values) } else { Operator::In(values) }))
 }
 
-fn key_of(text: &str) -> Option<String> {
+fn parse_key(text: &str) -> Option<String> {
     let text = text.trim();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
     (!text.is_empty() && text.chars().all(is_plain)).then(|| text.to_owned())
 }
 
-fn equality(text: &str) -> Option<(String, Test)> {
+fn parse_equality(text: &str) -> Option<(String, Operator)> {
     let (key, value, negative) = if let Some((key, value)) = text.split_once("!=") {
         (key, value, true)
     } else if let Some((key, value)) = text.split_once("==") {
@@ -152,7 +155,7 @@ fn equality(text: &str) -> Option<(String, Test)> {
         (key, value, false)
     };
     let values = vec![value.trim().to_owned()];
-    Some((key.trim().to_owned(), if negative { Test::NotIn(values) } else { Test::In(values) }))
+    Some((key.trim().to_owned(), if negative { Operator::NotIn(values) } else { Operator::In(values) }))
 }
 
 #[cfg(test)]
@@ -161,9 +164,9 @@ mod tests {
 
     use super::*;
 
-    fn takes(labels: &str, fields: &str) -> bool {
+    fn matches(labels: &str, fields: &str) -> bool {
         let object = json!({"metadata": {"name": "web", "labels": {"app": "shop", "tier": "2"}}, "status": {"queued": true}});
-        Selection::read(Some(labels), Some(fields)).expect("a selector").takes(&object)
+        Selector::parse(Some(labels), Some(fields)).expect("a selector").matches(&object)
     }
 
     #[test]
@@ -171,29 +174,29 @@ mod tests {
         for selector in
             ["", "app", "app=shop", "app==shop,tier=2", "app in (a, shop)", "app notin (a,b)", "!other"]
         {
-            assert!(takes(selector, ""), "{selector}");
+            assert!(matches(selector, ""), "{selector}");
         }
         for selector in
             ["other", "app!=shop", "app in (a,b),tier=2", "app notin (shop)", "!app", "tier>2", "tier<2"]
         {
-            assert!(!takes(selector, ""), "{selector}");
+            assert!(!matches(selector, ""), "{selector}");
         }
-        assert!(takes("other!=x", ""), "what is not there is not x");
-        assert!(takes("tier>1", ""));
+        assert!(matches("other!=x", ""), "what is not there is not x");
+        assert!(matches("tier>1", ""));
     }
 
     #[test]
     fn fields_are_selected_by_their_path() {
-        assert!(takes("", "metadata.name=web,status.queued=true"));
-        assert!(!takes("", "metadata.name!=web"));
-        assert!(takes("", "metadata.namespace="));
+        assert!(matches("", "metadata.name=web,status.queued=true"));
+        assert!(!matches("", "metadata.name!=web"));
+        assert!(matches("", "metadata.namespace="));
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_selectors_are_refused() {
         for selector in ["app in", "app in (a", "a b c", "=", "tier>x"] {
-            assert!(Selection::read(Some(selector), None).is_err(), "{selector}");
+            assert!(Selector::parse(Some(selector), None).is_err(), "{selector}");
         }
-        assert!(Selection::read(None, Some("metadata.name")).is_err());
+        assert!(Selector::parse(None, Some("metadata.name")).is_err());
     }
 }

@@ -19,13 +19,13 @@ impl Following {
         Ok(Following { follow, filter: question::filter(query)?, next: from })
     }
 
-    /// There is more to look at.
+    /// Returns whether there are lines that were not read.
     pub(super) fn is_behind(&self, logs: &LogReader) -> bool {
         logs.end() > self.next
     }
 
-    /// The next lines. None: none of those that came is wanted.
-    pub(super) fn look(&mut self, logs: &LogReader) -> Option<ServerMessage> {
+    /// Returns the next lines; none if no new line is wanted.
+    pub(super) fn next_message(&mut self, logs: &LogReader) -> Option<ServerMessage> {
         let end = logs.end();
         let mut gap = false;
         if end.saturating_sub(self.next) > FOLLOWED_BEHIND {

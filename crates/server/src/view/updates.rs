@@ -1,7 +1,7 @@
 //! `GET /ws/view`: Tilt's WebSocket, for its scripts. First the whole view, then what changed, at most five times a second.
 //!
-//! The first message has the newest lines only, as many as Tilt keeps; every line is at `/api/view` and `/api/logs`. Who
-//! has no token to send in a header shows the one of `/api/websocket_token` in the address (see [`crate::auth`]).
+//! The first message has the newest lines only, as many as Tilt keeps; every line is at `/api/view` and `/api/logs`. A
+//! client that cannot send its token in a header sends the one of `/api/websocket_token` in the query (see [`crate::auth`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,20 +23,20 @@ use crate::Context;
 use crate::auth::Authorization;
 use crate::question::blocking;
 
-/// As often as Tilt sends.
-const PACE: Duration = Duration::from_millis(200);
+/// Between two messages, as in Tilt.
+const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Tells a client behind a dead connection apart from a quiet one.
 const PING_EVERY: Duration = Duration::from_secs(20);
 
 /// What Tilt keeps of a log, in bytes.
-const KEPT: usize = 2_000_000;
+const MAX_LOG: usize = 2_000_000;
 
 /// Lines fetched at once.
 const PAGE: usize = 1_000;
 
-/// Clients of this socket have nothing to say.
-const LONGEST_MESSAGE: usize = 64 * 1024;
+/// Clients of this socket send nothing that is read.
+const MAX_MESSAGE: usize = 64 * 1024;
 
 /// `GET /api/websocket_token`
 pub(crate) async fn token(State(context): State<Context>) -> Response {
@@ -52,28 +52,28 @@ pub(crate) async fn upgrade(
 ) -> Response {
     let counted = context.sockets.token();
     let revoked = authorization.map(|Extension(authorization)| authorization.revoked).unwrap_or_default();
-    upgrade.max_message_size(LONGEST_MESSAGE).on_upgrade(async move |socket| {
-        tell(&context, &revoked, socket).await;
+    upgrade.max_message_size(MAX_MESSAGE).on_upgrade(async move |socket| {
+        send_updates(&context, &revoked, socket).await;
         drop(counted);
     })
 }
 
 /// Ends with the client, with the session, or when the token is replaced.
-async fn tell(context: &Context, revoked: &CancellationToken, socket: WebSocket) {
+async fn send_updates(context: &Context, revoked: &CancellationToken, socket: WebSocket) {
     let (mut sink, mut stream) = socket.split();
-    let gone = async { while let Some(Ok(_)) = stream.next().await {} };
-    let told = async {
+    let disconnected = async { while let Some(Ok(_)) = stream.next().await {} };
+    let sending = async {
         let mut known = Known::default();
         let mut ping = tokio::time::interval(PING_EVERY);
         loop {
-            let message = match known.look(context).await {
+            let message = match known.next_view(context).await {
                 Some(view) => Message::Text(view.to_string().into()),
                 None => Message::Ping(Default::default()),
             };
             if sink.send(message).await.is_err() {
                 return;
             }
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep(MIN_INTERVAL).await;
             tokio::select! {
                 () = known.changed(context) => {}
                 _ = ping.tick() => {}
@@ -83,8 +83,8 @@ async fn tell(context: &Context, revoked: &CancellationToken, socket: WebSocket)
     tokio::select! {
         () = context.closing.cancelled() => {}
         () = revoked.cancelled() => {}
-        () = gone => {}
-        () = told => {}
+        () = disconnected => {}
+        () = sending => {}
     }
 }
 
@@ -105,8 +105,8 @@ impl Known {
         }
     }
 
-    /// None: nothing is new that a view shows.
-    async fn look(&mut self, context: &Context) -> Option<Value> {
+    /// Returns what is new; none if a view shows nothing of it.
+    async fn next_view(&mut self, context: &Context) -> Option<Value> {
         let mut view = match self.revision {
             None => self.whole(context),
             Some(revision) => self.changes(context, revision),
@@ -123,7 +123,7 @@ impl Known {
     }
 
     fn whole(&mut self, context: &Context) -> Map<String, Value> {
-        // Before the look: what comes meanwhile is told again.
+        // Before reading: what changes meanwhile is sent again.
         self.revision = Some(context.reader.revision());
         match whole_state(&context.reader) {
             Value::Object(view) => view,
@@ -172,17 +172,17 @@ impl Known {
             let end = logs.end();
             (newest_lines(&logs, next, end, &cancel), end)
         });
-        // A look at the log that panicked is one of the server's bugs, and no reason to tell lines twice.
+        // A panic while reading the log is a bug of the server, and no reason to send lines twice.
         let Ok((lines, end)) = found.await else { return Vec::new() };
         self.next = end;
         lines
     }
 }
 
-/// The newest lines between two, [`KEPT`] bytes of them and no more than a line beyond. Fewer when cancelled.
+/// The newest lines between two, [`MAX_LOG`] bytes of them and no more than a line beyond. Fewer when cancelled.
 fn newest_lines(logs: &LogReader, from: u64, end: u64, cancel: &CancellationToken) -> Vec<Line> {
     let mut lines: VecDeque<Line> = VecDeque::new();
-    let (mut room, mut before) = (KEPT, end);
+    let (mut room, mut before) = (MAX_LOG, end);
     while before > from && room > 0 && !cancel.is_cancelled() {
         let Some(found) = logs.take_back(&Filter::default(), before, PAGE) else { break };
         before = found.next;
@@ -222,7 +222,7 @@ fn log_list(lines: &[Line], begin: u64, end: u64) -> Value {
     json!({ "spans": spans, "segments": segments, "fromCheckpoint": begin, "toCheckpoint": end })
 }
 
-/// Tilt's way to say that an object is gone.
+/// An object that was deleted, as Tilt sends it.
 fn removed(name: &str, now: Timestamp) -> Value {
     json!({ "metadata": { "name": name, "deletionTimestamp": now }, "spec": {}, "status": {} })
 }

@@ -1,4 +1,4 @@
-//! Refusals in Kubernetes' form, so that its clients can tell one from another.
+//! Errors as Kubernetes' `Status` objects, by whose reasons its clients tell one from another.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,26 +7,26 @@ use serde_json::{Value, json};
 
 /// Why a request to the API was refused.
 #[derive(Clone, Debug)]
-pub(crate) struct Failure {
+pub(crate) struct StatusError {
     pub(crate) code: StatusCode,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     pub(crate) details: Value,
 }
 
-impl Failure {
+impl StatusError {
     fn new(code: StatusCode, reason: &'static str, message: String) -> Self {
         Self { code, reason, message, details: Value::Null }
     }
 
-    fn of(mut self, kind: &Kind, name: &str) -> Self {
+    fn with_object(mut self, kind: &Kind, name: &str) -> Self {
         self.details = json!({"name": name, "group": "tilt.dev", "kind": kind.plural});
         self
     }
 
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
         let message = format!("{}.tilt.dev \"{name}\" not found", kind.plural);
-        Self::new(StatusCode::NOT_FOUND, "NotFound", message).of(kind, name)
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).with_object(kind, name)
     }
 
     /// No such kind, group or page.
@@ -37,12 +37,12 @@ impl Failure {
 
     pub(crate) fn exists(kind: &Kind, name: &str) -> Self {
         let message = format!("{}.tilt.dev \"{name}\" already exists", kind.plural);
-        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).of(kind, name)
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).with_object(kind, name)
     }
 
     pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {}.tilt.dev \"{name}\": {why}", kind.plural);
-        Self::new(StatusCode::CONFLICT, "Conflict", message).of(kind, name)
+        Self::new(StatusCode::CONFLICT, "Conflict", message).with_object(kind, name)
     }
 
     pub(crate) fn outdated(kind: &Kind, name: &str) -> Self {
@@ -53,7 +53,7 @@ impl Failure {
 
     pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("{}.tilt.dev \"{name}\" is forbidden: {why}", kind.plural);
-        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).of(kind, name)
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).with_object(kind, name)
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -62,16 +62,16 @@ impl Failure {
 
     /// The fields that are wrong, each with its cause.
     pub(crate) fn invalid(kind: &Kind, name: &str, causes: &[Cause]) -> Self {
-        let words: Vec<String> = causes.iter().map(Cause::words).collect();
-        let words = match words.as_slice() {
+        let descriptions: Vec<String> = causes.iter().map(Cause::describe).collect();
+        let description = match descriptions.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let message = format!("{}.tilt.dev \"{name}\" is invalid: {words}", kind.name);
-        let mut failure = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
+        let message = format!("{}.tilt.dev \"{name}\" is invalid: {description}", kind.name);
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
         let causes: Vec<Value> = causes.iter().map(Cause::to_json).collect();
-        failure.details = json!({"name": name, "group": "tilt.dev", "kind": kind.name, "causes": causes});
-        failure
+        error.details = json!({"name": name, "group": "tilt.dev", "kind": kind.name, "causes": causes});
+        error
     }
 
     pub(crate) fn unsupported_media(content: &str) -> Self {
@@ -116,7 +116,7 @@ impl Failure {
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for StatusError {
     fn into_response(self) -> Response {
         json_response(self.code, self.to_json().to_string())
     }
@@ -127,7 +127,7 @@ pub(crate) fn json_response(code: StatusCode, text: impl Into<axum::body::Body>)
     (code, [(header::CONTENT_TYPE, content)], text.into()).into_response()
 }
 
-/// What is wrong with one field.
+/// Why one field is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cause {
     pub(crate) reason: &'static str,
@@ -152,12 +152,12 @@ impl Cause {
     }
 
     pub(crate) fn unsupported(field: &str, value: &Value, supported: &[&str]) -> Self {
-        let supported: Vec<String> = supported.iter().map(|word| format!("{word:?}")).collect();
+        let supported: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
         let message = format!("Unsupported value: {value}: supported values: {}", supported.join(", "));
         Self { reason: "FieldValueNotSupported", field: field.to_owned(), message }
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         format!("{}: {}", self.field, self.message)
     }
 
