@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use lilt_daemon::BuildInfo;
 use lilt_kubectl::api_resources::ApiResources;
 use lilt_kubectl::apply::Apply;
 use lilt_kubectl::create::Create;
@@ -88,13 +89,11 @@ pub(crate) fn program_name() -> String {
 
 /// lilt's own version.
 pub(crate) fn version() -> &'static str {
-    env!("CARGO_PKG_VERSION")
+    BUILD.version
 }
 
-/// The day on which it was built.
-pub(crate) fn build_date() -> &'static str {
-    env!("LILT_BUILD_DATE")
-}
+pub(crate) const BUILD: BuildInfo =
+    BuildInfo { version: env!("CARGO_PKG_VERSION"), date: env!("LILT_BUILD_DATE") };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -189,6 +188,25 @@ pub(crate) struct Project {
     /// a dash stand after --
     #[arg(value_name = "TILTFILE ARGS")]
     pub(crate) args: Vec<String>,
+}
+
+impl Project {
+    /// The same, whatever folder lilt is in.
+    pub(crate) fn absolute(self) -> std::io::Result<lilt_daemon::Project> {
+        let Project { file, context, namespace, args } = self;
+        Ok(lilt_daemon::Project { tiltfile: absolute(file)?, args, context, namespace })
+    }
+}
+
+/// Returns the path of a Tiltfile from the root on.
+pub(crate) fn absolute(path: PathBuf) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    // Only the folder: a Tiltfile that is a link keeps its own name and place.
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    Ok(match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path,
+    })
 }
 
 #[derive(Args, Debug)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lilt_client::sessions::{self, Instance};
 use lilt_client::sign_in::{self, CurrentKeys};
 use lilt_client::{Client, DEFAULT_HOST, DEFAULT_PORT};
-use lilt_daemon::{Ended, Habits, PluginOutput, SessionKubeconfig, Settings, Transport};
+use lilt_daemon::{CommandEnvironment, Ended, Habits, PluginOutput, Settings, Transport};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::terminal;
@@ -23,7 +23,7 @@ use lilt_tui::{SessionLink, TerminalMode};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{Port, Project, Web, WebMode, build_date, version};
+use crate::arguments::{self, BUILD, Port, Project, Web, WebMode, version};
 use crate::signals::Signals;
 use crate::{api, commands, hosts, session_menu, snapshot, token};
 
@@ -87,7 +87,7 @@ impl Bound {
             command: command.to_owned(),
             host: self.host.clone(),
             port: self.port,
-            tiltfile: absolute(tiltfile.to_owned())?,
+            tiltfile: arguments::absolute(tiltfile.to_owned())?,
             started: lilt_host::clock::now(),
             version: version().to_owned(),
             token: self.auth().map(|auth| auth.keys().token().to_string()),
@@ -218,7 +218,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let auth = bound.auth();
     let cancel = bound.cancel;
     let command = format!("lilt {}", plan.command);
-    let limit = log_limit()?;
+    let limit = lilt_daemon::log_limit_from_environment()?.unwrap_or(DEFAULT_LIMIT);
     // Nothing on disk: only what is in memory is kept.
     let logs_folder = (limit > 0).then(|| bound.folder.path().to_owned());
     let (logs, log_reader) = LogWriter::open_limited(logs_folder, limit, lilt_host::clock::now);
@@ -311,33 +311,17 @@ fn warnings(logs: &LogWriter) -> Warn {
     })
 }
 
-/// How many bytes of log the session may keep on disk.
-fn log_limit() -> Result<u64, Failure> {
-    let Some(text) = environment::variable(environment::LILT_LOG_LIMIT_GB) else { return Ok(DEFAULT_LIMIT) };
-    match text.parse::<f64>() {
-        Ok(gigabytes) if gigabytes >= 0.0 => Ok((gigabytes * 1e9) as u64),
-        _ => Err(Failure::user(format!("LILT_LOG_LIMIT_GB={text} is no number of gigabytes"))
-            .hint("how much of the log stays readable, for example 0.5 or 20")),
-    }
-}
-
 fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Settings> {
-    let Given { mut environment, programs, kubeconfig } = given(&plan.project, host, port, folder)?;
-    environment.extend(plan.environment);
+    let project = plan.project.absolute()?;
+    let environment = CommandEnvironment::prepare(folder, &project, host, port)?;
+    let subcommand = match plan.mode {
+        Mode::Up => "up",
+        Mode::Ci => "ci",
+    };
+    let mut settings = Settings::new(subcommand, project, BUILD, environment);
+    settings.environment.extend(plan.environment);
     Ok(Settings {
-        tiltfile: absolute(plan.project.file)?,
-        args: plan.project.args,
-        subcommand: match plan.mode {
-            Mode::Up => "up",
-            Mode::Ci => "ci",
-        },
         mode: plan.mode,
-        version: version().to_owned(),
-        build_date: build_date().to_owned(),
-        namespace: plan.project.namespace,
-        environment,
-        programs,
-        kubeconfig,
         forwards: plan.forwards,
         live_update: plan.live_update,
         // Other programs may not know the names below localhost.
@@ -350,114 +334,30 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
             // They read keys.
             TerminalMode::Prompt | TerminalMode::Ui => PluginOutput::default(),
         },
+        ..settings
     })
 }
 
-/// What all commands get, those of the Tiltfile too.
-struct Given {
-    environment: Vec<(String, String)>,
-    programs: Vec<PathBuf>,
-    kubeconfig: SessionKubeconfig,
-}
-
-fn given(project: &Project, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Given> {
-    let programs = programs(folder)?;
-    let mut environment = variables(host, port);
-    if let Some(path) = path_with(&programs) {
-        environment.push((environment::PATH.to_owned(), path));
-    }
-    Ok(Given { environment, programs, kubeconfig: kubeconfig(project, folder) })
-}
-
-/// What commands get unless they have it.
-pub(crate) fn variables(host: &str, port: u16) -> Vec<(String, String)> {
-    let session = [
-        ("TILT_HOST", host.to_owned()),
-        ("TILT_PORT", port.to_string()),
-        ("TILT_DISABLE_ANALYTICS", "1".to_owned()),
-    ];
-    // Programs without a terminal must not guess wrong, nor hold their output back.
-    let colour = if terminal::has_colours() { Some(("FORCE_COLOR", "1")) } else { None };
-    let habits = [("LINES", "24"), ("COLUMNS", "80"), ("PYTHONUNBUFFERED", "1")].into_iter().chain(colour);
-    let unset = habits.filter(|(name, _)| environment::variable(name).is_none());
-    let unset = unset.map(|(name, value)| (name, value.to_owned()));
-    session.into_iter().chain(unset).map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// Commands meet the cluster that the session meets, also when somebody switches contexts meanwhile.
-pub(crate) fn kubeconfig(project: &Project, folder: &SessionDir) -> SessionKubeconfig {
-    let (context, namespace) = (project.context.clone(), project.namespace.clone());
-    SessionKubeconfig::in_folder(folder.path().to_owned(), context, namespace)
-}
-
-/// A folder in which scripts that call `tilt` find lilt; none where there is a `tilt` already.
-pub(crate) fn programs(folder: &SessionDir) -> anyhow::Result<Vec<PathBuf>> {
-    if environment::find_program("tilt").is_some() {
-        return Ok(Vec::new());
-    }
-    let programs = folder.path().join("bin");
-    files::link(&std::env::current_exe()?, &programs.join("tilt"))?;
-    Ok(vec![programs])
-}
-
-/// `PATH` with these folders behind it.
-fn path_with(programs: &[PathBuf]) -> Option<String> {
-    let path = environment::variable(environment::PATH).unwrap_or_default();
-    let folders = programs.iter().map(|folder| folder.display().to_string());
-    let all: Vec<String> = std::iter::once(path).chain(folders).filter(|part| !part.is_empty()).collect();
-    (!programs.is_empty()).then(|| all.join(":"))
-}
-
-/// Where the commands of a Tiltfile that is loaded without a session find one, if any runs.
-pub(crate) fn elsewhere() -> (String, u16) {
+/// Prepares what the commands of a Tiltfile need that is loaded without a session: they speak to the one that runs, if any.
+pub(crate) fn environment_without_session(
+    project: &lilt_daemon::Project,
+    folder: &SessionDir,
+) -> Result<CommandEnvironment, Failure> {
     let host = environment::variable(environment::TILT_HOST).unwrap_or_else(|| DEFAULT_HOST.to_owned());
     let port = environment::variable(environment::TILT_PORT).and_then(|port| port.parse().ok());
-    (host, port.unwrap_or(DEFAULT_PORT))
-}
-
-/// The same for one that shows what `up` or `down` would do: the Tiltfile sees what it would see then.
-pub(crate) fn settings_for_plan(
-    project: Project,
-    folder: &SessionDir,
-    down: bool,
-) -> anyhow::Result<Settings> {
-    let settings = settings_for_down(project, folder)?;
-    Ok(Settings { subcommand: if down { "down" } else { "up" }, ..settings })
+    CommandEnvironment::prepare(folder, project, &host, port.unwrap_or(DEFAULT_PORT))
 }
 
 /// The settings of a command that runs no session. The folder holds what commands need.
-pub(crate) fn settings_for_down(project: Project, folder: &SessionDir) -> anyhow::Result<Settings> {
-    let (host, port) = elsewhere();
-    let Given { environment, programs, kubeconfig } = given(&project, &host, port, folder)?;
-    Ok(Settings {
-        tiltfile: absolute(project.file)?,
-        args: project.args,
-        subcommand: "down",
-        mode: Mode::Up,
-        version: version().to_owned(),
-        build_date: build_date().to_owned(),
-        namespace: project.namespace,
-        environment,
-        programs,
-        kubeconfig,
-        forwards: false,
-        live_update: None,
-        forward_host: String::new(),
-        ci_timeout: None,
-        output: Vec::new(),
-        habits: Habits::default(),
-        plugin_output: commands::plugin_output(),
-    })
-}
-
-pub(crate) fn absolute(path: PathBuf) -> anyhow::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    // Only the folder: a Tiltfile that is a link keeps its own name and place.
-    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
-    Ok(match (folder, path.file_name()) {
-        (Some(folder), Some(name)) => folder.join(name),
-        _ => path,
-    })
+pub(crate) fn settings_without_session(
+    subcommand: &'static str,
+    project: Project,
+    folder: &SessionDir,
+) -> anyhow::Result<Settings> {
+    let project = project.absolute()?;
+    let environment = environment_without_session(&project, folder)?;
+    let settings = Settings::new(subcommand, project, BUILD, environment);
+    Ok(Settings { plugin_output: commands::plugin_output(), ..settings })
 }
 
 /// Warns of sessions from [`sessions::deploying`], if there are any.

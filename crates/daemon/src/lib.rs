@@ -5,6 +5,7 @@
 //! clients in [`context::Context`].
 
 mod api;
+mod command_environment;
 mod context;
 mod deployers;
 mod docker_prune;
@@ -24,6 +25,7 @@ mod tasks;
 mod tool;
 
 pub use api::Store;
+pub use command_environment::CommandEnvironment;
 pub use docker_prune::docker_prune;
 pub use down::{Extent, down};
 pub use examine::{ClusterFacts, DockerFacts, deploy_reference, examine_cluster, examine_docker};
@@ -31,4 +33,4 @@ pub use host_system::HostSystem;
 pub use lilt_cluster::{PluginOutput, SessionKubeconfig};
 pub use outlook::{Deletion, Leaving, Outlook, ResourceOutlook, Standing, deletion, outlook};
 pub use session::{Ended, run};
-pub use settings::{Habits, Settings, Transport};
+pub use settings::{BuildInfo, Habits, Project, Settings, Transport, log_limit_from_environment};

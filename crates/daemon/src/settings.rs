@@ -6,7 +6,30 @@ use std::time::Duration;
 use lilt_cluster::{ConnectOptions, PluginOutput, SessionKubeconfig};
 use lilt_engine::{DriftHabit, Mode};
 use lilt_host::environment;
-use lilt_model::ClusterName;
+use lilt_model::{ClusterName, Failure};
+
+use crate::command_environment::CommandEnvironment;
+
+/// The project that a command works on.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// Absolute.
+    pub tiltfile: PathBuf,
+    /// What came after `--`.
+    pub args: Vec<String>,
+    /// In place of the current one of the kubeconfig.
+    pub context: Option<String>,
+    /// In place of the context's.
+    pub namespace: Option<String>,
+}
+
+/// Of which lilt this is.
+#[derive(Clone, Copy, Debug)]
+pub struct BuildInfo {
+    pub version: &'static str,
+    /// The day on which it was built.
+    pub date: &'static str,
+}
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -56,6 +79,34 @@ pub enum Transport {
 }
 
 impl Settings {
+    /// Those of a command that runs no session, until others are chosen.
+    pub fn new(
+        subcommand: &'static str,
+        project: Project,
+        build: BuildInfo,
+        environment: CommandEnvironment,
+    ) -> Self {
+        Self {
+            tiltfile: project.tiltfile,
+            args: project.args,
+            subcommand,
+            mode: Mode::Up,
+            version: build.version.to_owned(),
+            build_date: build.date.to_owned(),
+            namespace: project.namespace,
+            environment: environment.variables_with_path(),
+            programs: environment.programs,
+            kubeconfig: environment.kubeconfig,
+            forwards: false,
+            live_update: None,
+            forward_host: String::new(),
+            ci_timeout: None,
+            output: Vec::new(),
+            habits: Habits::default(),
+            plugin_output: PluginOutput::default(),
+        }
+    }
+
     /// That of the Tiltfile.
     pub(crate) fn folder(&self) -> &Path {
         self.tiltfile.parent().unwrap_or(Path::new("/"))
@@ -123,6 +174,16 @@ impl Habits {
             record: environment::variable(environment::LILT_RECORD).map(PathBuf::from),
             node_commands: lines(environment::LILT_NODE_CTR),
         }
+    }
+}
+
+/// Returns how many bytes of log a session may keep on disk, as the environment says; none if it does not say.
+pub fn log_limit_from_environment() -> Result<Option<u64>, Failure> {
+    let Some(text) = environment::variable(environment::LILT_LOG_LIMIT_GB) else { return Ok(None) };
+    match text.parse::<f64>() {
+        Ok(gigabytes) if gigabytes >= 0.0 => Ok(Some((gigabytes * 1e9) as u64)),
+        _ => Err(Failure::user(format!("LILT_LOG_LIMIT_GB={text} is no number of gigabytes"))
+            .hint("how much of the log stays readable, for example 0.5 or 20")),
     }
 }
 

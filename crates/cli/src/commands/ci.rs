@@ -10,7 +10,7 @@ use lilt_model::{Failure, ResourceName, duration};
 use lilt_store::{LogReader, Reader};
 use lilt_tui::TerminalMode;
 
-use crate::arguments::Ci;
+use crate::arguments::{self, Ci};
 use crate::session::{self, Plan};
 
 /// Lines of a broken resource that are shown again at the end.
@@ -22,7 +22,7 @@ const PAGE: u64 = 500;
 
 pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     let bound = session::bind(&ci.web).await?;
-    session::warn_of(&sessions::deploying(&session::absolute(ci.project.file.clone())?));
+    session::warn_of(&sessions::deploying(&arguments::absolute(ci.project.file.clone())?));
     bound.announce("ci", &ci.project.file)?;
     let plan = Plan {
         command: "ci",

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lilt_daemon::Settings;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::terminal;
 use tokio_util::sync::CancellationToken;
@@ -26,8 +25,7 @@ pub(crate) struct DockerPrune {
 pub(crate) async fn run(prune: DockerPrune) -> anyhow::Result<ExitCode> {
     // Gone at the end.
     let folder = SessionDir::create()?;
-    let settings = session::settings_for_down(prune.project, &folder)?;
-    let settings = Settings { subcommand: "docker-prune", ..settings };
+    let settings = session::settings_without_session("docker-prune", prune.project, &folder)?;
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
     lilt_daemon::docker_prune(settings, cancel, terminal::print).await?;

@@ -21,7 +21,7 @@ pub(crate) async fn run(down: Down) -> anyhow::Result<ExitCode> {
 pub(crate) async fn delete(project: Project, extent: Extent) -> anyhow::Result<()> {
     // Gone at the end.
     let folder = SessionDir::create()?;
-    let settings = session::settings_for_down(project, &folder)?;
+    let settings = session::settings_without_session("down", project, &folder)?;
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
     Ok(lilt_daemon::down(settings, extent, cancel, terminal::print).await?)

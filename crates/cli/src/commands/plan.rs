@@ -54,7 +54,9 @@ enum Format {
 pub(crate) async fn run(plan: Plan) -> anyhow::Result<ExitCode> {
     // Gone at the end.
     let folder = SessionDir::create()?;
-    let settings = session::settings_for_plan(plan.project, &folder, plan.down)?;
+    // The Tiltfile sees what it would see then.
+    let subcommand = if plan.down { "down" } else { "up" };
+    let settings = session::settings_without_session(subcommand, plan.project, &folder)?;
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
     // What is printed must be one document.

@@ -4,7 +4,7 @@ use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use lilt_daemon::HostSystem;
+use lilt_daemon::{CommandEnvironment, HostSystem};
 use lilt_host::clock;
 use lilt_host::process::Guardian;
 use lilt_host::session_dir::SessionDir;
@@ -72,15 +72,15 @@ fn prepare(
     with_timings: bool,
     folder: &SessionDir,
 ) -> anyhow::Result<(LoadRequest, HostSystem)> {
-    // Commands that speak to a session speak to the one that runs, if any.
-    let (host, port) = session::elsewhere();
-    let kubeconfig = session::kubeconfig(&project, folder);
+    let project = project.absolute()?;
+    let CommandEnvironment { variables, programs, kubeconfig } =
+        session::environment_without_session(&project, folder)?;
     let request = LoadRequest {
-        path: session::absolute(project.file)?,
+        path: project.tiltfile,
         args: project.args,
         subcommand: "alpha tiltfile-result".to_owned(),
-        variables: session::variables(&host, port),
-        programs: session::programs(folder)?,
+        variables,
+        programs,
         with_timings,
         ..LoadRequest::default()
     };
