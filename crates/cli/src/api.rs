@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use lilt_client::contexts::{self, Entry, config_file, context_name};
+use lilt_client::contexts::{self, SessionContext, config_file, context_name};
 use lilt_host::{files, private_file};
 use lilt_model::Failure;
 use lilt_server::Credentials;
@@ -20,7 +20,7 @@ pub(crate) struct Announced {
     pub(crate) listener: Option<TcpListener>,
     pub(crate) credentials: Credentials,
     file: Option<PathBuf>,
-    entry: Entry,
+    context: SessionContext,
 }
 
 pub(crate) async fn announce(web_port: u16) -> Result<Announced, Failure> {
@@ -28,7 +28,7 @@ pub(crate) async fn announce(web_port: u16) -> Result<Announced, Failure> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(unbound)?;
     let port = listener.local_addr().map_err(unbound)?.port();
     let credentials = Credentials::make()?;
-    let entry = Entry {
+    let context = SessionContext {
         name: context_name(web_port),
         server: format!("https://127.0.0.1:{port}"),
         certificate: BASE64_STANDARD.encode(&credentials.certificate),
@@ -36,25 +36,25 @@ pub(crate) async fn announce(web_port: u16) -> Result<Announced, Failure> {
     };
     let file = config_file();
     if let Some(file) = &file {
-        change(file, |text| contexts::with_entry(text, &entry))?;
+        change(file, |text| contexts::add_context(text, &context))?;
     }
-    Ok(Announced { listener: Some(listener), credentials, file, entry })
+    Ok(Announced { listener: Some(listener), credentials, file, context })
 }
 
 impl Drop for Announced {
     fn drop(&mut self) {
         let Some(file) = &self.file else { return };
-        let (name, server) = (&self.entry.name, &self.entry.server);
+        let (name, server) = (&self.context.name, &self.context.server);
         let taken_back = change(file, |text| {
-            // A session that began on the same port since has its own entry there.
-            if contexts::leads_to(text, name, server) {
-                contexts::without_entry(text, name)
+            // A session that began on the same port since has its own context there.
+            if contexts::context_has_server(text, name, server) {
+                contexts::remove_context(text, name)
             } else {
                 Ok(text.to_owned())
             }
         });
         if let Err(failure) = taken_back {
-            tracing::warn!(%failure, "the entry of this session stays");
+            tracing::warn!(%failure, "the context of this session stays");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use lilt_client::sessions::{self, Instance};
+use lilt_client::sessions::{self, SessionRecord};
 use lilt_client::sign_in::{self, CurrentKeys};
 use lilt_client::{Client, DEFAULT_HOST, DEFAULT_PORT};
 use lilt_daemon::{CommandEnvironment, Ended, Habits, PluginOutput, Settings, Transport};
@@ -82,7 +82,7 @@ impl Bound {
 
     /// Lets other commands find the session, and says the first lines on the terminal.
     pub(crate) fn announce(&self, command: &str, tiltfile: &Path) -> anyhow::Result<()> {
-        let instance = Instance {
+        let running = SessionRecord {
             pid: std::process::id(),
             command: command.to_owned(),
             host: self.host.clone(),
@@ -93,7 +93,7 @@ impl Bound {
             token: self.auth().map(|auth| auth.keys().token().to_string()),
             addresses: self.listener.as_ref().map(|it| it.addresses().to_vec()).unwrap_or_default(),
         };
-        instance.announce(&self.folder)?;
+        running.publish(&self.folder)?;
         let status = self.link()?.map_or("(without browser UI)".to_owned(), |link| format!("on {link}"));
         terminal::line(&format!("Tilt started {status}"));
         let has_dashboard = self.listener.is_some();
@@ -197,8 +197,8 @@ async fn open(web: &Web) -> Result<(Option<Listener>, String, bool), Failure> {
 fn port_in_use(address: SocketAddr) -> Failure {
     let port = address.port();
     let failure = Failure::from(BindError::InUse(address));
-    if let Some(instance) = sessions::all().into_iter().find(|instance| instance.port == port) {
-        return failure.detail(format!("It is {}", instance.describe()));
+    if let Some(running) = sessions::running().into_iter().find(|running| running.port == port) {
+        return failure.detail(format!("It is {}", running.describe()));
     }
     match lilt_host::ports::holder(port) {
         Some(holder) => {
@@ -360,7 +360,7 @@ pub(crate) fn settings_without_session(
     Ok(Settings { plugin_output: commands::plugin_output(), ..settings })
 }
 
-/// Warns of sessions from [`sessions::deploying`], if there are any.
+/// Warns of sessions from [`sessions::describe_deploying`], if there are any.
 pub(crate) fn warn_of(running: &[String]) {
     if !running.is_empty() {
         terminal::aside(&format!("warning: this Tiltfile is already running: {}", running.join("; ")));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_client::sessions::{self, Instance};
+use lilt_client::sessions::{self, SessionRecord};
 use lilt_client::{Client, sign_in};
 use lilt_model::auth::{AuthKeys, CodeLifetime};
 use lilt_server::RunningSession;
@@ -13,21 +13,21 @@ const LINK_LIFETIME: CodeLifetime = CodeLifetime::Limited(Duration::from_secs(60
 
 /// Returns the sessions that have a page.
 pub(crate) fn entries() -> Vec<RunningSession> {
-    let entry = |instance: Instance| RunningSession {
-        name: instance.folder().file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        tiltfile: instance.tiltfile.display().to_string(),
-        port: instance.port,
-        link: link(&instance),
-        addresses: instance.addresses.iter().map(|address| address.ip().to_string()).collect(),
+    let entry = |running: SessionRecord| RunningSession {
+        name: running.folder().file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        tiltfile: running.tiltfile.display().to_string(),
+        port: running.port,
+        link: link(&running),
+        addresses: running.addresses.iter().map(|address| address.ip().to_string()).collect(),
         current: false,
     };
     // Port 0: it has no page.
-    sessions::all().into_iter().filter(|instance| instance.port != 0).map(entry).collect()
+    sessions::running().into_iter().filter(|running| running.port != 0).map(entry).collect()
 }
 
 /// The page of a session, with a code that lets this user's browser in.
-fn link(instance: &Instance) -> String {
-    let address = Client::new(&instance.host, instance.port).address();
-    let keys = instance.token.as_deref().map(|token| AuthKeys::new(Arc::from(token)));
+fn link(running: &SessionRecord) -> String {
+    let address = Client::new(&running.host, running.port).address();
+    let keys = running.token.as_deref().map(|token| AuthKeys::new(Arc::from(token)));
     sign_in::link(&address, keys.as_ref(), LINK_LIFETIME).unwrap_or(address)
 }

@@ -21,13 +21,13 @@ pub(crate) fn of_session(port: u16, is_kept: bool, folder: &Path) -> Result<Opti
     if is_disabled() {
         return Ok(None);
     }
-    let found = if is_kept { sign_in::kept_token(port)? } else { None };
+    let found = if is_kept { sign_in::load_token(port)? } else { None };
     let token = match found {
         Some(token) => token,
         None => {
             let token = new_token()?;
             if is_kept {
-                sign_in::keep_token(port, &token)?;
+                sign_in::store_token(port, &token)?;
             }
             token
         }
@@ -35,7 +35,7 @@ pub(crate) fn of_session(port: u16, is_kept: bool, folder: &Path) -> Result<Opti
     let folder = folder.to_owned();
     let save = move |token: &str| {
         if is_kept {
-            sign_in::keep_token(port, token)?;
+            sign_in::store_token(port, token)?;
         }
         sessions::replace_token(&folder, token)
     };

@@ -1,4 +1,4 @@
-//! Opening an address in the user's browser, where there is one.
+//! Opens an address in the user's browser, where there is one.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub async fn open(address: &str) -> Result<(), String> {
 /// Opens an address, signing the browser in where `keys` are given, and returns what to show the user.
 ///
 /// Other users can read the link in the list of processes: its code works once, and not for long.
-pub async fn try_open(address: String, keys: Option<CurrentKeys>) -> String {
+pub async fn open_signed_in(address: String, keys: Option<CurrentKeys>) -> String {
     let keys = keys.map(|keys| keys.get());
     let link = |lifetime| sign_in::link(&address, keys.as_deref(), lifetime);
     let opened = match link(BROWSER_LIFETIME) {

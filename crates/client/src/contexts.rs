@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use crate::DEFAULT_PORT;
 
-/// The name of a session's context.
+/// Returns the name of a session's context.
 pub fn context_name(port: u16) -> String {
     if port == DEFAULT_PORT { "tilt-default".to_owned() } else { format!("tilt-{port}") }
 }
 
-/// The file with the contexts of all sessions of this user.
+/// Returns the file with the contexts of all sessions of this user.
 pub fn config_file() -> Option<PathBuf> {
     if let Some(path) = environment::variable(environment::TILT_CONFIG) {
         return Some(PathBuf::from(path));
@@ -22,9 +22,9 @@ pub fn config_file() -> Option<PathBuf> {
     environment::tilt_folder().map(|folder| folder.join("config"))
 }
 
-/// How to reach one session.
+/// The context of one session, as the session writes it.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct SessionContext {
     /// `tilt-default`, or `tilt-` and the port.
     pub name: String,
     /// `https://127.0.0.1:…`
@@ -34,10 +34,10 @@ pub struct Entry {
     pub token: String,
 }
 
-/// The text of the file with an entry; one of the same name is replaced.
-pub fn with_entry(text: &str, entry: &Entry) -> Result<String, Failure> {
-    let mut config = read(text, &entry.name)?;
-    let Entry { name, server, certificate, token } = entry;
+/// Returns the text of the file with a session's context, in place of one of the same name.
+pub fn add_context(text: &str, session: &SessionContext) -> Result<String, Failure> {
+    let mut config = parse_without(text, &session.name)?;
+    let SessionContext { name, server, certificate, token } = session;
     let mut add = |list: &str, value: Value| {
         if let Some(items) = config.get_mut(list).and_then(Value::as_array_mut) {
             items.push(value);
@@ -50,21 +50,21 @@ pub fn with_entry(text: &str, entry: &Entry) -> Result<String, Failure> {
     write(&config)
 }
 
-/// The text of the file without the entry of this name.
-pub fn without_entry(text: &str, name: &str) -> Result<String, Failure> {
-    write(&read(text, name)?)
+/// Returns the text of the file without the context of this name.
+pub fn remove_context(text: &str, name: &str) -> Result<String, Failure> {
+    write(&parse_without(text, name)?)
 }
 
-/// Whether the entry of this name is there and leads to this server.
-pub fn leads_to(text: &str, name: &str, server: &str) -> bool {
+/// Returns whether the context of this name exists and has this server.
+pub fn context_has_server(text: &str, name: &str, server: &str) -> bool {
     let Ok(config) = Kubeconfig::from_yaml(text) else { return false };
     let named = config.clusters.iter().find(|cluster| cluster.name == name);
     named.and_then(|it| it.cluster.as_ref()).and_then(|it| it.server.as_deref()) == Some(server)
 }
 
-/// What a client needs to speak to a session.
+/// What a client needs to connect to a session.
 #[derive(Clone)]
-pub struct Access {
+pub struct ContextAccess {
     /// `https://127.0.0.1:…`
     pub server: String,
     /// The server's certificate, PEM in base64.
@@ -74,44 +74,46 @@ pub struct Access {
     pub client: Option<(String, String)>,
 }
 
-impl std::fmt::Debug for Access {
+impl std::fmt::Debug for ContextAccess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Access").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("ContextAccess").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
-/// What the file says about a context; none if it has none of this name.
-pub fn access(text: &str, name: &str) -> Result<Option<Access>, Failure> {
-    let config = values(text)?;
+/// Returns the access that a context gives; none if there is no context of this name.
+pub fn find_access(kubeconfig: &str, name: &str) -> Result<Option<ContextAccess>, Failure> {
+    let config = parse(kubeconfig)?;
     let named = |list: &str, name: &str| {
         let items = config.get(list).and_then(Value::as_array);
         items.into_iter().flatten().find(|item| item["name"] == *name)
     };
-    let said = |item: Option<&Value>, pointer: &str| {
+    let text = |item: Option<&Value>, pointer: &str| {
         item.and_then(|item| item.pointer(pointer)).and_then(Value::as_str).map(str::to_owned)
     };
     let context = named("contexts", name);
-    let cluster = said(context, "/context/cluster").and_then(|name| named("clusters", &name));
-    let user = said(context, "/context/user").and_then(|name| named("users", &name));
-    let own_certificate = said(user, "/user/client-certificate-data");
-    let access = |server| Access {
+    let cluster = text(context, "/context/cluster").and_then(|name| named("clusters", &name));
+    let user = text(context, "/context/user").and_then(|name| named("users", &name));
+    let own_certificate = text(user, "/user/client-certificate-data");
+    let access = |server| ContextAccess {
         server,
-        certificate: said(cluster, "/cluster/certificate-authority-data"),
-        token: said(user, "/user/token"),
-        client: own_certificate.zip(said(user, "/user/client-key-data")),
+        certificate: text(cluster, "/cluster/certificate-authority-data"),
+        token: text(user, "/user/token"),
+        client: own_certificate.zip(text(user, "/user/client-key-data")),
     };
-    Ok(said(cluster, "/cluster/server").map(access))
+    Ok(text(cluster, "/cluster/server").map(access))
 }
 
-/// The file as plain data, as far as kubeconfigs go.
-fn values(text: &str) -> Result<Value, Failure> {
-    let wrong = |error: &dyn std::fmt::Display| Failure::environment(format!("it is no kubeconfig: {error}"));
-    let config = Kubeconfig::from_yaml(text).map_err(|error| wrong(&error))?;
-    serde_json::to_value(config).map_err(|error| wrong(&error))
+/// Parses the file; what no kubeconfig has is left out.
+fn parse(text: &str) -> Result<Value, Failure> {
+    let invalid =
+        |error: &dyn std::fmt::Display| Failure::environment(format!("it is no kubeconfig: {error}"));
+    let config = Kubeconfig::from_yaml(text).map_err(|error| invalid(&error))?;
+    serde_json::to_value(config).map_err(|error| invalid(&error))
 }
 
-fn read(text: &str, without: &str) -> Result<Value, Failure> {
-    let mut config = values(text)?;
+/// Parses the file and drops the context of one name.
+fn parse_without(text: &str, without: &str) -> Result<Value, Failure> {
+    let mut config = parse(text)?;
     config["apiVersion"] = json!("v1");
     config["kind"] = json!("Config");
     for list in ["clusters", "users", "contexts"] {
@@ -125,7 +127,7 @@ fn read(text: &str, without: &str) -> Result<Value, Failure> {
     Ok(config)
 }
 
-/// JSON is YAML too.
+/// Writes the file as JSON, which is YAML, too.
 fn write(config: &Value) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(config).map_err(|error| Failure::internal(error.to_string()))?;
     Ok(format!("{text}\n"))
@@ -136,23 +138,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_come_and_go_and_leave_others_alone() {
+    fn contexts_are_added_and_removed_and_others_stay() {
         let before = "apiVersion: v1\nkind: Config\nclusters:\n- name: other\n  cluster: {server: 'https://o'}\ncontexts: []\nusers: []\n";
-        let entry = Entry {
+        let session = SessionContext {
             name: "tilt-default".into(),
             server: "https://x".into(),
             certificate: "Yw==".into(),
             token: "t".into(),
         };
-        let with = with_entry(before, &entry).expect("a config");
-        let again = with_entry(&with, &entry).expect("a config");
+        let with = add_context(before, &session).expect("a config");
+        let again = add_context(&with, &session).expect("a config");
         assert_eq!(with, again);
-        assert!(leads_to(&with, "tilt-default", "https://x") && leads_to(&with, "other", "https://o"));
-        let access = access(&with, "tilt-default").expect("a config").expect("an entry");
+        assert!(
+            context_has_server(&with, "tilt-default", "https://x")
+                && context_has_server(&with, "other", "https://o")
+        );
+        let access = find_access(&with, "tilt-default").expect("a config").expect("a session");
         assert_eq!((access.server.as_str(), access.token.as_deref()), ("https://x", Some("t")));
-        let without = without_entry(&with, "tilt-default").expect("a config");
-        assert!(!leads_to(&without, "tilt-default", "https://x") && leads_to(&without, "other", "https://o"));
-        assert!(with_entry("", &entry).is_ok());
-        assert!(with_entry("[1", &entry).is_err());
+        let without = remove_context(&with, "tilt-default").expect("a config");
+        assert!(
+            !context_has_server(&without, "tilt-default", "https://x")
+                && context_has_server(&without, "other", "https://o")
+        );
+        assert!(add_context("", &session).is_ok());
+        assert!(add_context("[1", &session).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Speaks to a running session over its web port, as plain HTTP.
+//! Plain HTTP to the web port of a running session.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
 use tokio_util::task::AbortOnDropHandle;
 
-/// More than a proof has, in bytes.
-const LONGEST_PROOF: usize = 1024;
+/// No proof is longer.
+const MAX_PROOF_BYTES: usize = 1024;
 
 /// Where a session answers. Every request is a connection of its own: commands ask once or twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,28 +36,28 @@ enum ClientToken {
     /// Of a session that runs and listens on the port.
     Running(Arc<str>),
     /// Kept for the port, which may belong to anybody by now. It is sent after the session has proved that it knows it.
-    Kept(Arc<str>),
+    Stored(Arc<str>),
 }
 
-/// An answer that may go on for long; read it piece by piece.
+/// A response whose body may go on for long: read it chunk by chunk.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     headers: HeaderMap,
     body: Incoming,
-    /// Moves the bytes as long as the answer is read.
+    /// Drives the connection as long as the response is read.
     _connection: AbortOnDropHandle<()>,
 }
 
-impl Answer {
-    /// None if it is not there, or no text.
+impl HttpResponse {
+    /// Returns a header; none if it is missing or no text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// What has come; none at the end.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+    /// Returns the next chunk; none at the end.
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, Failure> {
         while let Some(frame) = self.body.frame().await {
-            let frame = frame.map_err(|error| broken(&error))?;
+            let frame = frame.map_err(|error| connection_failure(&error))?;
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
             }
@@ -65,17 +65,18 @@ impl Answer {
         Ok(None)
     }
 
-    pub async fn whole(mut self) -> Result<Vec<u8>, Failure> {
-        let mut whole = Vec::new();
-        while let Some(piece) = self.next().await? {
-            whole.extend_from_slice(&piece);
+    /// Returns the rest of the body.
+    pub async fn read_to_end(mut self) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.next_chunk().await? {
+            bytes.extend_from_slice(&chunk);
         }
-        Ok(whole)
+        Ok(bytes)
     }
 }
 
 impl Client {
-    /// Speaks to whatever answers there.
+    /// A client of whatever listens there, without a token.
     pub fn new(host: &str, port: u16) -> Client {
         // All interfaces is where to listen, not where to call.
         let host = match host {
@@ -93,7 +94,7 @@ impl Client {
         Client { host, port, addresses, token: None }
     }
 
-    /// For a session that is known to listen on these addresses: nothing else is connected to.
+    /// Connects to nothing but the first of these addresses, on which the session is known to listen.
     pub fn with_addresses(self, addresses: &[SocketAddr]) -> Client {
         let Some(first) = addresses.first() else { return self };
         let address = match first.ip() {
@@ -104,29 +105,29 @@ impl Client {
         Client { addresses: vec![SocketAddr::new(address, first.port())], ..self }
     }
 
-    /// With the token of the session that is known to run there.
+    /// Sends the token of the session that is known to run there.
     pub fn with_token(self, token: Option<Arc<str>>) -> Client {
         Client { token: token.map(ClientToken::Running), ..self }
     }
 
-    /// With a token of an earlier session on this port.
-    pub fn with_kept_token(self, token: Option<Arc<str>>) -> Client {
-        Client { token: token.map(ClientToken::Kept), ..self }
+    /// Sends the token that was stored for this port, once the session has proved that it knows it.
+    pub fn with_stored_token(self, token: Option<Arc<str>>) -> Client {
+        Client { token: token.map(ClientToken::Stored), ..self }
     }
 
     pub fn token(&self) -> Option<&str> {
         self.token.as_ref().map(|token| match token {
-            ClientToken::Running(token) | ClientToken::Kept(token) => &**token,
+            ClientToken::Running(token) | ClientToken::Stored(token) => &**token,
         })
     }
 
-    /// The address of the page with a new one-time code.
+    /// Returns the address of the page with a new one-time code.
     pub fn link(&self, lifetime: CodeLifetime) -> Result<String, Failure> {
         let keys = self.token().map(|token| AuthKeys::new(Arc::from(token)));
         crate::sign_in::link(&self.address(), keys.as_ref(), lifetime)
     }
 
-    /// Where the page is.
+    /// Returns the address of the page.
     pub fn address(&self) -> String {
         format!("http://{}:{}/", self.host, self.port)
     }
@@ -135,51 +136,53 @@ impl Client {
         self.port
     }
 
-    /// Whether it is a session of this machine.
-    pub fn is_here(&self) -> bool {
+    /// Returns whether the session is on this machine.
+    pub fn is_local(&self) -> bool {
         is_this_machine(&self.host)
     }
 
-    /// `host:port`.
-    pub fn host(&self) -> String {
+    /// Returns `host:port`.
+    pub fn authority(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// Asks for a path such as `/api/view`. An answer that is no success is a failure with the words of the session.
-    pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
-        self.ask(Method::GET, path, Bytes::new()).await
+    /// Requests a path such as `/api/view`. A response that is no success is a failure with the text of the session.
+    pub async fn get(&self, path: &str) -> Result<HttpResponse, Failure> {
+        self.send(Method::GET, path, Bytes::new()).await
     }
 
     pub async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        let body = self.get(path).await?.whole().await?;
-        serde_json::from_slice(&body).map_err(|error| strange(path, &error))
+        let body = self.get(path).await?.read_to_end().await?;
+        serde_json::from_slice(&body).map_err(|error| malformed(path, &error))
     }
 
     pub async fn post_json(&self, path: &str, body: &impl Serialize) -> Result<Vec<u8>, Failure> {
         let body = serde_json::to_vec(body).map_err(|error| Failure::internal(error.to_string()))?;
-        self.ask(Method::POST, path, Bytes::from(body)).await?.whole().await
+        self.send(Method::POST, path, Bytes::from(body)).await?.read_to_end().await
     }
 
-    async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Answer, Failure> {
-        let stream = self.connect().await.map_err(|error| self.silent(&error))?;
+    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<HttpResponse, Failure> {
+        let stream = self.connect().await.map_err(|error| self.connect_failure(&error))?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
-            .map_err(|error| broken(&error))?;
-        // Its errors come out of the answer too.
+            .map_err(|error| connection_failure(&error))?;
+        // Its errors come out of the response, too.
         let connection = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ = connection.await;
         }));
         let token = match &self.token {
             None => None,
             Some(ClientToken::Running(token)) => Some(token),
-            Some(ClientToken::Kept(token)) => self.proves(&mut sender, token).await?.then_some(token),
+            Some(ClientToken::Stored(token)) => {
+                self.server_knows_token(&mut sender, token).await?.then_some(token)
+            }
         };
         let request = self.request(method, path, token, body)?;
-        let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
+        let response = sender.send_request(request).await.map_err(|error| connection_failure(&error))?;
         let status = response.status();
         let (head, body) = response.into_parts();
-        let answer = Answer { headers: head.headers, body, _connection: connection };
-        if status.is_success() { Ok(answer) } else { Err(refused(status, path, answer).await) }
+        let answer = HttpResponse { headers: head.headers, body, _connection: connection };
+        if status.is_success() { Ok(answer) } else { Err(refusal(status, path, answer).await) }
     }
 
     fn request(
@@ -192,7 +195,7 @@ impl Client {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header(header::HOST, self.host())
+            .header(header::HOST, self.authority())
             .header(header::CONTENT_TYPE, "application/json");
         if let Some(token) = token {
             request = request.header("X-Tilt-Token", &**token);
@@ -202,16 +205,20 @@ impl Client {
             .map_err(|error| Failure::internal(format!("a request for {path}: {error}")))
     }
 
-    /// Whether the process at the other end of this connection knows the token.
-    async fn proves(&self, sender: &mut SendRequest<Full<Bytes>>, token: &Arc<str>) -> Result<bool, Failure> {
+    /// Returns whether the process at the other end of this connection knows the token.
+    async fn server_knows_token(
+        &self,
+        sender: &mut SendRequest<Full<Bytes>>,
+        token: &Arc<str>,
+    ) -> Result<bool, Failure> {
         let challenge = new_token()?;
         let path = format!("/api/proof?challenge={challenge}");
         let request = self.request(Method::GET, &path, None, Bytes::new())?;
-        let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
+        let response = sender.send_request(request).await.map_err(|error| connection_failure(&error))?;
         let is_success = response.status().is_success();
-        let proof = Limited::new(response.into_body(), LONGEST_PROOF).collect().await;
+        let proof = Limited::new(response.into_body(), MAX_PROOF_BYTES).collect().await;
         let Ok(proof) = proof else { return Ok(false) };
-        sender.ready().await.map_err(|error| broken(&error))?;
+        sender.ready().await.map_err(|error| connection_failure(&error))?;
         let proof = proof.to_bytes();
         let keys = AuthKeys::new(Arc::clone(token));
         Ok(is_success && std::str::from_utf8(&proof).is_ok_and(|proof| keys.is_proof(&challenge, proof)))
@@ -225,7 +232,7 @@ impl Client {
         TcpStream::connect((bare, self.port)).await
     }
 
-    fn silent(&self, error: &std::io::Error) -> Failure {
+    fn connect_failure(&self, error: &std::io::Error) -> Failure {
         if self.port == 0 {
             return Failure::user("the session has no port for this command: it was started with port 0")
                 .hint("commands for objects, such as `lilt get`, work; start it with another --port for all others");
@@ -235,22 +242,22 @@ impl Client {
     }
 }
 
-async fn refused(status: StatusCode, path: &str, answer: Answer) -> Failure {
-    let words = answer.whole().await.unwrap_or_default();
-    let words = String::from_utf8_lossy(&words).trim().to_owned();
-    if words.is_empty() || words.starts_with('<') {
+async fn refusal(status: StatusCode, path: &str, response: HttpResponse) -> Failure {
+    let text = response.read_to_end().await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    if text.is_empty() || text.starts_with('<') {
         let message = format!("the session answers {status} to {path}");
         return Failure::environment(message).hint("is it lilt, and of this version?");
     }
-    Failure::user(words)
+    Failure::user(text)
 }
 
-fn broken(error: &hyper::Error) -> Failure {
+fn connection_failure(error: &hyper::Error) -> Failure {
     Failure::environment(format!("the session ended the connection: {error}"))
         .hint("it may just be ending; is it lilt that listens there?")
 }
 
-fn strange(path: &str, error: &serde_json::Error) -> Failure {
+fn malformed(path: &str, error: &serde_json::Error) -> Failure {
     Failure::environment(format!("what the session answers to {path} cannot be read: {error}"))
         .hint("is it lilt, and of this version?")
 }
@@ -260,14 +267,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_interfaces_are_called_by_the_own_name() {
+    fn unspecified_host_is_addressed_as_localhost() {
         assert_eq!(Client::new("0.0.0.0", 1).address(), "http://localhost:1/");
         assert_eq!(Client::new("devbox", 10350).address(), "http://devbox:10350/");
         assert_eq!(Client::new("::1", 10350).address(), "http://[::1]:10350/");
     }
 
     #[test]
-    fn client_connects_to_the_first_address_of_a_known_session() {
+    fn known_session_is_reached_at_its_first_address() {
         let dialed = |addresses: &[&str]| {
             let addresses: Vec<SocketAddr> = addresses.iter().map(|it| it.parse().unwrap()).collect();
             let client = Client::new("localhost", 1).with_addresses(&addresses);

@@ -15,5 +15,5 @@ pub mod page;
 pub mod sessions;
 pub mod sign_in;
 
-pub use http::{Answer, Client};
+pub use http::{Client, HttpResponse};
 pub use sessions::{Connect, DEFAULT_HOST, DEFAULT_PORT};

@@ -20,7 +20,7 @@ use crate::{Client, sign_in};
 pub const DEFAULT_PORT: u16 = 10350;
 pub const DEFAULT_HOST: &str = "localhost";
 
-const FILE: &str = "session.json";
+const RECORD_FILE: &str = "session.json";
 
 /// For commands that speak to a session.
 #[derive(Args, Clone, Debug, Default)]
@@ -33,9 +33,9 @@ pub struct Connect {
     pub host: Option<String>,
 }
 
-/// A session, as the others see it.
+/// What a session writes into its folder about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Instance {
+pub struct SessionRecord {
     pub pid: u32,
     /// `up`, `ci` or `demo`.
     pub command: String,
@@ -53,16 +53,16 @@ pub struct Instance {
     pub addresses: Vec<SocketAddr>,
 }
 
-impl Instance {
-    /// Lets others find this session as long as the folder lives.
-    pub fn announce(&self, folder: &SessionDir) -> Result<(), Failure> {
+impl SessionRecord {
+    /// Lets commands find this session as long as the folder exists.
+    pub fn publish(&self, folder: &SessionDir) -> Result<(), Failure> {
         let text = serde_json::to_vec(self).map_err(|error| Failure::internal(error.to_string()))?;
-        let path = folder.path().join(FILE);
+        let path = folder.path().join(RECORD_FILE);
         files::save_private(&path, &text)
             .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))
     }
 
-    /// A client with the credentials of this session.
+    /// Returns a client with the credentials of this session.
     pub fn client(&self) -> Client {
         let token = self.token.as_deref().map(Arc::from);
         Client::new(&self.host, self.port).with_addresses(&self.addresses).with_token(token)
@@ -89,12 +89,12 @@ impl Instance {
         if is_held { host } else { self.host.clone() }
     }
 
-    /// The project's.
+    /// Returns the folder of the project.
     pub fn folder(&self) -> &Path {
         self.tiltfile.parent().unwrap_or(Path::new("/"))
     }
 
-    /// One line about it.
+    /// Describes it in one line.
     pub fn describe(&self) -> String {
         let (command, pid, port) = (&self.command, self.pid, self.port);
         let age = age(lilt_host::clock::now().since(self.started).as_secs());
@@ -111,81 +111,82 @@ fn age(seconds: u64) -> String {
     }
 }
 
-/// All that run now, the oldest first.
-pub fn all() -> Vec<Instance> {
+/// Returns the sessions that run now, the oldest first.
+pub fn running() -> Vec<SessionRecord> {
     let texts = session_dir::running().into_iter().filter_map(|folder| {
-        let read = private_file::read(&folder.join(FILE));
+        let read = private_file::read(&folder.join(RECORD_FILE));
         read.unwrap_or_else(|failure| {
             tracing::warn!(%failure, "a running session is ignored");
             None
         })
     });
     // One that is just starting or of another version is not known; its port can still be named.
-    let mut instances: Vec<Instance> = texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
-    instances.sort_by_key(|instance| (instance.started, instance.pid));
-    instances
+    let mut sessions: Vec<SessionRecord> =
+        texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
+    sessions.sort_by_key(|session| (session.started, session.pid));
+    sessions
 }
 
-/// Writes the new token of the session in this folder to where commands find it.
+/// Writes the new token of a session into its record in this folder.
 pub fn replace_token(folder: &Path, token: &str) -> Result<(), Failure> {
-    let path = folder.join(FILE);
+    let path = folder.join(RECORD_FILE);
     let unwritten = |error: &dyn std::fmt::Display| {
         Failure::environment(format!("cannot write {}: {error}", path.display()))
     };
     let text = private_file::read(&path)?.unwrap_or_default();
-    let instance: Instance = serde_json::from_slice(&text).map_err(|error| unwritten(&error))?;
-    let instance = Instance { token: Some(token.to_owned()), ..instance };
-    let text = serde_json::to_vec(&instance).map_err(|error| unwritten(&error))?;
+    let session: SessionRecord = serde_json::from_slice(&text).map_err(|error| unwritten(&error))?;
+    let session = SessionRecord { token: Some(token.to_owned()), ..session };
+    let text = serde_json::to_vec(&session).map_err(|error| unwritten(&error))?;
     files::save_private(&path, &text).map_err(|error| unwritten(&error))
 }
 
 /// Describes the sessions that build and deploy this Tiltfile now.
-pub fn deploying(tiltfile: &Path) -> Vec<String> {
-    let deploys = |instance: &Instance| matches!(instance.command.as_str(), "up" | "ci");
-    let is_same = |instance: &Instance| deploys(instance) && instance.tiltfile == tiltfile;
-    let running = all().into_iter().filter(is_same);
-    let described = running.map(|instance| match instance.port {
+pub fn describe_deploying(tiltfile: &Path) -> Vec<String> {
+    let deploys = |session: &SessionRecord| matches!(session.command.as_str(), "up" | "ci");
+    let is_same = |session: &SessionRecord| deploys(session) && session.tiltfile == tiltfile;
+    let running = running().into_iter().filter(is_same);
+    let described = running.map(|session| match session.port {
         // It has no page.
-        0 => instance.describe(),
-        _ => format!("{} ({})", instance.describe(), instance.client().address()),
+        0 => session.describe(),
+        _ => format!("{} ({})", session.describe(), session.client().address()),
     });
     described.collect()
 }
 
-/// The session that a command means.
+/// Returns a client of the session that a command means.
 pub fn choose(connect: &Connect) -> Result<Client, Failure> {
     let host = connect.host.clone().or_else(|| environment::variable(environment::TILT_HOST));
     let port = match connect.port {
         Some(port) => Some(port),
-        None => environment::variable(environment::TILT_PORT).map_or(Ok(None), |text| number(&text))?,
+        None => environment::variable(environment::TILT_PORT).map_or(Ok(None), |text| parse_port(&text))?,
     };
-    let mut instances = all();
+    let mut sessions = running();
     if let Some(host) = &host {
         // Sessions of another machine are not known here.
-        instances.retain(|instance| is_this_machine(host) || *host == instance.host);
+        sessions.retain(|session| is_this_machine(host) || *host == session.host);
     }
     let folder = std::path::absolute(".").and_then(|folder| folder.canonicalize());
     let folder = folder.unwrap_or_else(|_| PathBuf::from("/"));
     let found = match port {
-        Some(port) => instances.iter().find(|instance| instance.port == port),
-        None => pick(&instances, &folder)?,
+        Some(port) => sessions.iter().find(|session| session.port == port),
+        None => nearest(&sessions, &folder)?,
     };
     let host = match (host, found) {
-        (Some(host), Some(instance)) => instance.name_or(host),
+        (Some(host), Some(session)) => session.name_or(host),
         (Some(host), None) => host,
-        (None, found) => found.map_or(DEFAULT_HOST.to_owned(), |instance| instance.host.clone()),
+        (None, found) => found.map_or(DEFAULT_HOST.to_owned(), |session| session.host.clone()),
     };
-    let port = port.or(found.map(|instance| instance.port)).unwrap_or(DEFAULT_PORT);
-    let addresses = found.map(|instance| instance.addresses.as_slice()).unwrap_or_default();
+    let port = port.or(found.map(|session| session.port)).unwrap_or(DEFAULT_PORT);
+    let addresses = found.map(|session| session.addresses.as_slice()).unwrap_or_default();
     let client = Client::new(&host, port).with_addresses(addresses);
     Ok(match found {
-        Some(instance) => client.with_token(instance.token.as_deref().map(Arc::from)),
-        None => client.with_kept_token(sign_in::kept_token(port)?),
+        Some(session) => client.with_token(session.token.as_deref().map(Arc::from)),
+        None => client.with_stored_token(sign_in::load_token(port)?),
     })
 }
 
-/// The port of TILT_PORT; none if it lets `up` choose one.
-fn number(text: &str) -> Result<Option<u16>, Failure> {
+/// Parses TILT_PORT; none if it lets `up` choose a port.
+fn parse_port(text: &str) -> Result<Option<u16>, Failure> {
     match text {
         "auto" | "random" => Ok(None),
         _ => match text.parse() {
@@ -195,27 +196,28 @@ fn number(text: &str) -> Result<Option<u16>, Failure> {
     }
 }
 
-/// The nearest one above a folder, else the only one. Several that are equally near: the one on the default port.
-fn pick<'a>(instances: &'a [Instance], folder: &Path) -> Result<Option<&'a Instance>, Failure> {
-    let around = |instance: &&Instance| folder.starts_with(instance.folder());
-    let depth = |instance: &Instance| instance.folder().components().count();
-    let nearest = instances.iter().filter(around).map(depth).max();
-    let candidates: Vec<&Instance> = match nearest {
-        Some(nearest) => instances.iter().filter(around).filter(|it| depth(it) == nearest).collect(),
-        None => instances.iter().collect(),
+/// Returns the session of the nearest project around a folder, else the only session. Of several that are equally near, it
+/// is the one on the default port.
+fn nearest<'a>(sessions: &'a [SessionRecord], folder: &Path) -> Result<Option<&'a SessionRecord>, Failure> {
+    let around = |session: &&SessionRecord| folder.starts_with(session.folder());
+    let depth = |session: &SessionRecord| session.folder().components().count();
+    let depth_of_nearest = sessions.iter().filter(around).map(depth).max();
+    let candidates: Vec<&SessionRecord> = match depth_of_nearest {
+        Some(nearest) => sessions.iter().filter(around).filter(|it| depth(it) == nearest).collect(),
+        None => sessions.iter().collect(),
     };
     match candidates.as_slice() {
         [] => Ok(None),
         [only] => Ok(Some(only)),
-        several => match several.iter().find(|instance| instance.port == DEFAULT_PORT) {
-            Some(instance) => Ok(Some(instance)),
-            None => Err(unclear(several)),
+        several => match several.iter().find(|session| session.port == DEFAULT_PORT) {
+            Some(session) => Ok(Some(session)),
+            None => Err(ambiguous(several)),
         },
     }
 }
 
-fn unclear(several: &[&Instance]) -> Failure {
-    let list: Vec<String> = several.iter().map(|instance| format!("  {}", instance.describe())).collect();
+fn ambiguous(several: &[&SessionRecord]) -> Failure {
+    let list: Vec<String> = several.iter().map(|session| format!("  {}", session.describe())).collect();
     Failure::user("several sessions run, and none is nearer to this folder than the others")
         .detail(list.join("\n"))
         .hint("say which one with --port")
@@ -225,8 +227,8 @@ fn unclear(several: &[&Instance]) -> Failure {
 mod tests {
     use super::*;
 
-    fn instance(tiltfile: &str, port: u16) -> Instance {
-        Instance {
+    fn session(tiltfile: &str, port: u16) -> SessionRecord {
+        SessionRecord {
             pid: 1,
             command: "up".into(),
             host: "localhost".into(),
@@ -239,37 +241,36 @@ mod tests {
         }
     }
 
-    fn picked(instances: &[Instance], folder: &str) -> Result<Option<u16>, String> {
-        let picked = pick(instances, Path::new(folder)).map_err(|failure| failure.message)?;
-        Ok(picked.map(|instance| instance.port))
+    fn picked(sessions: &[SessionRecord], folder: &str) -> Result<Option<u16>, String> {
+        let picked = nearest(sessions, Path::new(folder)).map_err(|failure| failure.message)?;
+        Ok(picked.map(|session| session.port))
     }
 
     #[test]
-    fn the_nearest_session_above_a_folder_is_meant() {
-        let instances =
-            [instance("/a/Tiltfile", 1), instance("/a/b/Tiltfile", 2), instance("/ab/Tiltfile", 3)];
-        assert_eq!(picked(&instances, "/a"), Ok(Some(1)));
-        assert_eq!(picked(&instances, "/a/c/d"), Ok(Some(1)));
-        assert_eq!(picked(&instances, "/a/b/c"), Ok(Some(2)));
-        assert_eq!(picked(&instances, "/ab"), Ok(Some(3)));
-        assert!(picked(&instances, "/c").is_err(), "none is nearer");
+    fn nearest_session_around_a_folder_is_chosen() {
+        let sessions = [session("/a/Tiltfile", 1), session("/a/b/Tiltfile", 2), session("/ab/Tiltfile", 3)];
+        assert_eq!(picked(&sessions, "/a"), Ok(Some(1)));
+        assert_eq!(picked(&sessions, "/a/c/d"), Ok(Some(1)));
+        assert_eq!(picked(&sessions, "/a/b/c"), Ok(Some(2)));
+        assert_eq!(picked(&sessions, "/ab"), Ok(Some(3)));
+        assert!(picked(&sessions, "/c").is_err(), "none is nearer");
     }
 
     #[test]
-    fn elsewhere_the_only_one_is_meant_or_the_one_on_the_default_port() {
+    fn elsewhere_the_only_session_or_that_on_the_default_port_is_chosen() {
         assert_eq!(picked(&[], "/c"), Ok(None));
-        assert_eq!(picked(&[instance("/a/Tiltfile", 1)], "/c"), Ok(Some(1)));
-        let two = [instance("/a/Tiltfile", 1), instance("/b/Tiltfile", DEFAULT_PORT)];
+        assert_eq!(picked(&[session("/a/Tiltfile", 1)], "/c"), Ok(Some(1)));
+        let two = [session("/a/Tiltfile", 1), session("/b/Tiltfile", DEFAULT_PORT)];
         assert_eq!(picked(&two, "/c"), Ok(Some(DEFAULT_PORT)));
         assert_eq!(picked(&two, "/a"), Ok(Some(1)));
     }
 
     #[test]
     fn client_names_the_session_by_an_address_that_it_holds() {
-        let session = |host: &str, addresses: &[&str]| Instance {
+        let session = |host: &str, addresses: &[&str]| SessionRecord {
             host: host.into(),
             addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
-            ..instance("/a/Tiltfile", 1)
+            ..session("/a/Tiltfile", 1)
         };
         let only = session("127.0.0.1", &["127.0.0.1:1"]);
         let both = session("localhost", &["127.0.0.1:1", "[::1]:1"]);
@@ -290,8 +291,8 @@ mod tests {
     }
 
     #[test]
-    fn two_of_one_folder_are_told_apart_by_port() {
-        let two = [instance("/a/Tiltfile", 1), instance("/a/other.star", 2)];
+    fn two_sessions_of_one_folder_need_a_port() {
+        let two = [session("/a/Tiltfile", 1), session("/a/other.star", 2)];
         assert!(picked(&two, "/a").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What lets a browser in: links with one-time codes, and tokens that are kept for a port.
+//! What lets a browser in: links with one-time codes, and tokens that are stored for a port.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use lilt_model::Failure;
 use lilt_model::auth::{AuthKeys, CodeLifetime};
 
 /// The shortest text that is taken for a token; a file that was cut off is not.
-const SHORTEST: usize = 32;
+const MIN_TOKEN_LENGTH: usize = 32;
 
-fn file(port: u16) -> Option<PathBuf> {
+fn token_file(port: u16) -> Option<PathBuf> {
     environment::tilt_folder().map(|folder| folder.join("tokens").join(port.to_string()))
 }
 
-/// Reads the token that was kept for a port, if any.
-pub fn kept_token(port: u16) -> Result<Option<Arc<str>>, Failure> {
-    let Some(path) = file(port) else { return Ok(None) };
+/// Reads the token that was stored for a port, if any.
+pub fn load_token(port: u16) -> Result<Option<Arc<str>>, Failure> {
+    let Some(path) = token_file(port) else { return Ok(None) };
     let text = private_file::read(&path)?.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
     let token = text.trim();
-    let is_sound = token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_sound = token.len() >= MIN_TOKEN_LENGTH && token.bytes().all(|byte| byte.is_ascii_alphanumeric());
     Ok(is_sound.then(|| Arc::from(token)))
 }
 
-/// Keeps a token for a port.
-pub fn keep_token(port: u16, token: &str) -> Result<(), Failure> {
+/// Stores a token for the next sessions on a port.
+pub fn store_token(port: u16, token: &str) -> Result<(), Failure> {
     // Without a home it is for this session only.
-    let Some(path) = file(port) else { return Ok(()) };
+    let Some(path) = token_file(port) else { return Ok(()) };
     files::save_private(&path, token.as_bytes()).map_err(|error| {
         Failure::environment(format!("cannot keep the token in {}: {error}", path.display()))
     })

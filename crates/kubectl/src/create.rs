@@ -114,9 +114,9 @@ impl Create {
             return report.tell(object, "created", dry);
         }
         let place = ApiPath::all(document.kind)
-            .with("fieldManager", "kubectl-create")
-            .with("fieldValidation", self.validate.validate.parameter())
-            .with("dryRun", dry.parameter());
+            .with_query("fieldManager", "kubectl-create")
+            .with_query("fieldValidation", self.validate.validate.parameter())
+            .with_query("dryRun", dry.parameter());
         let made = api.create(&place, object).await?;
         report.tell(&made, "created", dry)
     }

@@ -195,7 +195,7 @@ impl Delete {
                 (-1, _, true) => 0,
                 (seconds, ..) => seconds,
             };
-            let place = found.place().with("dryRun", dry.parameter());
+            let place = found.place().with_query("dryRun", dry.parameter());
             api.delete(&place, &options(self.cascade, grace)).await?;
         }
         let text = if report.is_brief() {
@@ -226,12 +226,13 @@ pub(crate) async fn gone(api: &mut Api, found: &Found, patience: Duration) -> Ou
         if uid(&object) != uid(&found.object) {
             return Ok(());
         }
-        let place = ApiPath::all(found.kind).with("fieldSelector", format!("metadata.name={}", found.name()));
+        let place =
+            ApiPath::all(found.kind).with_query("fieldSelector", format!("metadata.name={}", found.name()));
         let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
-        let place = place.with("resourceVersion", version.unwrap_or_default());
-        let mut events = WatchStream::of(api, &place, ObjectForm::Whole).await?;
+        let place = place.with_query("resourceVersion", version.unwrap_or_default());
+        let mut events = WatchStream::open(api, &place, ObjectForm::Whole).await?;
         while let Some(event) = events.next().await? {
-            if event.what == "DELETED" {
+            if event.event_type == "DELETED" {
                 return Ok(());
             }
         }

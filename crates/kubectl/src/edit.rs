@@ -137,9 +137,9 @@ impl Edit {
             terminal::line(&format!("Patch: {patch}"));
         }
         let place = ApiPath::one(found.kind, found.name())
-            .part(self.subresource.as_deref())
-            .with("fieldManager", &self.field_manager)
-            .with("fieldValidation", self.validate.validate.parameter());
+            .subresource(self.subresource.as_deref())
+            .with_query("fieldManager", &self.field_manager)
+            .with_query("fieldValidation", self.validate.validate.parameter());
         let changed = api.patch(&place, PatchType::Merge, &patch).await?;
         report.tell(&changed, "edited", Dry::Not)
     }

@@ -153,7 +153,7 @@ impl Get {
     fn place(&self, target: &Target) -> ApiPath {
         match target {
             Target::Kind(kind) => self.selectors.of(ApiPath::all(kind)),
-            Target::One(kind, name) => ApiPath::one(kind, name).part(self.subresource.as_deref()),
+            Target::One(kind, name) => ApiPath::one(kind, name).subresource(self.subresource.as_deref()),
         }
     }
 
@@ -184,7 +184,8 @@ impl Get {
         let (mut tables, mut problems) = (Vec::<Rows>::new(), Vec::new());
         for target in targets {
             // What to sort by is in the objects themselves.
-            let place = self.place(target).with("includeObject", if order.is_some() { "Object" } else { "" });
+            let place =
+                self.place(target).with_query("includeObject", if order.is_some() { "Object" } else { "" });
             match self.answer(api, target, ObjectForm::Table, &place).await {
                 Ok(table) => add(&mut tables, target.kind(), table),
                 Err(problem) => problems.push(problem),

@@ -73,9 +73,9 @@ pub async fn run(patch: Patch) -> Outcome {
         } else {
             let place = found
                 .place()
-                .part(patch.subresource.as_deref())
-                .with("fieldManager", "kubectl-patch")
-                .with("dryRun", dry.parameter());
+                .subresource(patch.subresource.as_deref())
+                .with_query("fieldManager", "kubectl-patch")
+                .with_query("dryRun", dry.parameter());
             api.patch(&place, form, &change).await.map_err(Problem::from)
         };
         let told = changed.and_then(|changed| {

@@ -28,8 +28,8 @@ impl Selectors {
 
     pub(crate) fn of(&self, place: ApiPath) -> ApiPath {
         place
-            .with("labelSelector", self.selector.clone().unwrap_or_default())
-            .with("fieldSelector", self.field_selector.clone().unwrap_or_default())
+            .with_query("labelSelector", self.selector.clone().unwrap_or_default())
+            .with_query("fieldSelector", self.field_selector.clone().unwrap_or_default())
     }
 }
 
@@ -58,12 +58,12 @@ pub(crate) async fn list(
     page: usize,
 ) -> Result<Value, Problem> {
     let limit = if page == 0 { String::new() } else { page.to_string() };
-    let place = place.clone().with("limit", limit);
+    let place = place.clone().with_query("limit", limit);
     let mut whole = api.get(&place, shape).await?;
     let more = |list: &Value| list.pointer("/metadata/continue").and_then(Value::as_str).map(str::to_owned);
     let mut token = more(&whole);
     while let Some(next) = token.filter(|token| !token.is_empty()) {
-        let mut list = api.get(&place.clone().with("continue", next), shape).await?;
+        let mut list = api.get(&place.clone().with_query("continue", next), shape).await?;
         token = more(&list);
         let items = if shape == ObjectForm::Table { "rows" } else { "items" };
         if let (Some(all), Some(new)) =

@@ -139,14 +139,14 @@ impl Wait {
         let (place, what) = match target {
             Target::Kind(kind) => (self.selectors.of(ApiPath::all(kind)), kind.plural.to_owned()),
             Target::One(kind, name) => {
-                let place = ApiPath::all(kind).with("fieldSelector", format!("metadata.name={name}"));
+                let place = ApiPath::all(kind).with_query("fieldSelector", format!("metadata.name={name}"));
                 (place, format!("{}/{name}", kind.plural))
             }
         };
         let waiting = async {
-            let mut events = WatchStream::of(api, &place, ObjectForm::Whole).await?;
+            let mut events = WatchStream::open(api, &place, ObjectForm::Whole).await?;
             while let Some(event) = events.next().await? {
-                if event.what == "ADDED" {
+                if event.event_type == "ADDED" {
                     return Ok(());
                 }
             }
@@ -198,18 +198,20 @@ async fn in_time<T>(
 
 /// The object when the condition is true of it.
 async fn met(api: &Api, found: &Found, condition: &Condition, what: &str) -> Result<Value, Problem> {
-    let place = ApiPath::all(found.kind).with("fieldSelector", format!("metadata.name={}", found.name()));
+    let place =
+        ApiPath::all(found.kind).with_query("fieldSelector", format!("metadata.name={}", found.name()));
     let mut last = Some(found.object.clone());
     loop {
         if condition.holds(last.as_ref())? {
             return Ok(last.unwrap_or_else(|| found.object.clone()));
         }
         // What there is comes first, so nothing that happened meanwhile is missed.
-        let place = place.clone().with("sendInitialEvents", "true").with("allowWatchBookmarks", "true");
-        let mut events = WatchStream::of(api, &place, ObjectForm::Whole).await?;
+        let place =
+            place.clone().with_query("sendInitialEvents", "true").with_query("allowWatchBookmarks", "true");
+        let mut events = WatchStream::open(api, &place, ObjectForm::Whole).await?;
         let mut known = None;
         while let Some(event) = events.next().await? {
-            match event.what.as_str() {
+            match event.event_type.as_str() {
                 "ADDED" | "MODIFIED" => known = Some(event.object),
                 "DELETED" => known = None,
                 // The end of what there was at the beginning.

@@ -67,7 +67,7 @@ pub(crate) async fn run(link: &SessionLink, tty: &mut Tty) -> std::io::Result<Te
                             continue;
                         };
                         prompt.notice = Some(format!("Opening browser: {address}"));
-                        opening = Some(Box::pin(browser::try_open(address, link.keys.clone())));
+                        opening = Some(Box::pin(browser::open_signed_in(address, link.keys.clone())));
                     }
                     // Most terminals send a signal instead.
                     KeyCode::Char('c') if key.modifiers.contains(crossterm::event::KeyModifiers::CONTROL) => {

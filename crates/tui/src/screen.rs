@@ -201,7 +201,7 @@ impl View<'_> {
             Effect::Open(address) => {
                 self.model.update(Input::Notice(format!("opening {address}")));
                 let keys = keys_for(&address, self.link.address.as_deref(), self.link.keys.as_ref());
-                self.opening = Some(Box::pin(browser::try_open(address, keys)));
+                self.opening = Some(Box::pin(browser::open_signed_in(address, keys)));
             }
             Effect::Copy(what, text) => {
                 self.copy(&text)?;

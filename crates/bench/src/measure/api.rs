@@ -79,11 +79,11 @@ async fn list(client: &mut Api) -> Duration {
 
 /// Reads until so many changes were told.
 async fn watch(client: Api, from: String, wanted: usize) {
-    let path = ApiPath::all(kind("ConfigMap")).with("resourceVersion", from);
+    let path = ApiPath::all(kind("ConfigMap")).with_query("resourceVersion", from);
     let mut stream = client.watch(&path, ObjectForm::Whole).await.expect("an answer");
     let mut seen = 0;
     while seen < wanted {
-        let piece = stream.next().await.expect("a piece").expect("the watch goes on");
+        let piece = stream.next_chunk().await.expect("a piece").expect("the watch goes on");
         seen += piece.iter().filter(|byte| **byte == b'\n').count();
     }
 }

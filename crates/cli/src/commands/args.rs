@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let words =
-        format!("Changed config args for Tilt running at {} to [{}]", client.host(), wanted.join(" "));
+        format!("Changed config args for Tilt running at {} to [{}]", client.authority(), wanted.join(" "));
     client.post_json("/api/request", &Request::SetArgs { args: wanted }).await?;
     terminal::aside(&words);
     Ok(ExitCode::SUCCESS)

@@ -22,7 +22,7 @@ const PAGE: u64 = 500;
 
 pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     let bound = session::bind(&ci.web).await?;
-    session::warn_of(&sessions::deploying(&arguments::absolute(ci.project.file.clone())?));
+    session::warn_of(&sessions::describe_deploying(&arguments::absolute(ci.project.file.clone())?));
     bound.announce("ci", &ci.project.file)?;
     let plan = Plan {
         command: "ci",

@@ -230,7 +230,7 @@ fn machine_section() -> Section {
 }
 
 fn sessions_section() -> Section {
-    let running = sessions::all().iter().map(|instance| ("Running", Ok(instance.describe()))).collect();
+    let running = sessions::running().iter().map(|running| ("Running", Ok(running.describe()))).collect();
     Section { title: "Sessions", fields: running }
 }
 

@@ -109,7 +109,7 @@ pub(crate) async fn run(dump: Dump) -> anyhow::Result<ExitCode> {
 /// Prints an answer of the session as it comes.
 async fn print(connect: &Connect, path: &str) -> anyhow::Result<ExitCode> {
     let mut answer = sessions::choose(connect)?.get(path).await?;
-    while let Some(piece) = answer.next().await? {
+    while let Some(piece) = answer.next_chunk().await? {
         terminal::write(&piece)?;
     }
     terminal::write(b"\n")?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use lilt_api::UIResource;
-use lilt_client::Answer;
+use lilt_client::HttpResponse;
 use lilt_client::{Connect, sessions};
 use lilt_host::terminal;
 use lilt_model::duration::parse_flag;
@@ -140,11 +140,11 @@ fn escaped(text: &str) -> String {
     text.bytes().map(escape).collect()
 }
 
-async fn print(mut answer: Answer, mut printer: Printer, follow: bool) -> anyhow::Result<()> {
+async fn print(mut answer: HttpResponse, mut printer: Printer, follow: bool) -> anyhow::Result<()> {
     let mut rest = Vec::new();
     let mut text = String::new();
     loop {
-        let piece = match answer.next().await {
+        let piece = match answer.next_chunk().await {
             Ok(piece) => piece,
             // That is how a session ends that was followed.
             Err(_) if follow => None,

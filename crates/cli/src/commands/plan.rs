@@ -84,10 +84,10 @@ pub(crate) async fn run(plan: Plan) -> anyhow::Result<ExitCode> {
 
 /// What the session of this Tiltfile has deployed, if one runs.
 async fn standing(tiltfile: &Path) -> Result<Vec<Standing>, Failure> {
-    let Some(instance) = sessions::all().into_iter().find(|instance| instance.tiltfile == tiltfile) else {
+    let Some(running) = sessions::running().into_iter().find(|running| running.tiltfile == tiltfile) else {
         return Ok(Vec::new());
     };
-    let client = instance.client();
+    let client = running.client();
     let list: Value = client.get_json("/proxy/apis/tilt.dev/v1alpha1/kubernetesapplys").await?;
     let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     // Those of the Tiltfile; what people applied by hand is theirs.

@@ -89,7 +89,7 @@ async fn create(create: Create) -> anyhow::Result<ExitCode> {
             _ => Ok(terminal::write_raw(bytes)?),
         }
     };
-    while let Some(piece) = answer.next().await? {
+    while let Some(piece) = answer.next_chunk().await? {
         put(&piece)?;
     }
     if let (Some(file), Some(path)) = (&mut file, &create.file) {

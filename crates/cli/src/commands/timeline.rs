@@ -35,7 +35,7 @@ pub(crate) async fn run(arguments: TimelineArguments) -> anyhow::Result<ExitCode
         None => "/api/timeline".to_owned(),
     };
     if arguments.json {
-        terminal::write(&client.get(&path).await?.whole().await?)?;
+        terminal::write(&client.get(&path).await?.read_to_end().await?)?;
         terminal::write(b"\n")?;
         return Ok(ExitCode::SUCCESS);
     }

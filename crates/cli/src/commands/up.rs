@@ -50,7 +50,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
 /// Names the sessions of the same Tiltfile that run already, and asks whether to start another one beside them. Scripts,
 /// which cannot be asked, are warned.
 fn confirm_second_session(tiltfile: &Path) -> anyhow::Result<bool> {
-    let running = sessions::deploying(&arguments::absolute(tiltfile.to_owned())?);
+    let running = sessions::describe_deploying(&arguments::absolute(tiltfile.to_owned())?);
     if running.is_empty() || !terminal::is_interactive() || !lilt_tui::is_foreground() {
         session::warn_of(&running);
         return Ok(true);

@@ -1,4 +1,4 @@
-//! The way to the API of a session: found where Tilt's clients find it, spoken to over one connection with TLS.
+//! One connection with TLS to the object API of a session, which is found where Tilt's clients find it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::ApiError;
-use crate::contexts::{self, Access};
+use crate::contexts::{self, ContextAccess};
 use crate::sessions::{self, Connect};
 
-/// What is asked of the API, beside its path.
+/// A request to the API.
 #[derive(Clone, Debug)]
-pub(crate) struct Question {
+pub(crate) struct ApiRequest {
     pub(crate) method: Method,
     /// With its query.
     pub(crate) path: String,
@@ -35,34 +35,34 @@ pub(crate) struct Question {
     pub(crate) body: Vec<u8>,
 }
 
-/// One way to one session.
-pub(crate) struct Line {
+/// The address and credentials of one session's API, with a connection once there was a request.
+pub(crate) struct Connection {
     /// `127.0.0.1:1234`
     address: String,
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
     token: Option<String>,
-    open: Option<Open>,
+    open: Option<OpenConnection>,
 }
 
-struct Open {
+struct OpenConnection {
     sender: SendRequest<Full<Bytes>>,
-    /// Moves the bytes.
+    /// Drives the connection.
     _driver: AbortOnDropHandle<()>,
 }
 
-impl Open {
-    /// The connection once it takes the next question: right after an answer its driver may not have seen the end of
-    /// that yet. None if it has ended.
-    async fn free(mut self) -> Option<Open> {
+impl OpenConnection {
+    /// Returns the connection once it takes the next request; none if it has ended. Right after a response its driver may
+    /// not have seen the end of that yet.
+    async fn ready(mut self) -> Option<OpenConnection> {
         self.sender.ready().await.is_ok().then_some(self)
     }
 }
 
-/// An answer that goes on; the connection is its own.
+/// A response that goes on, over a connection of its own.
 pub struct ResponseStream {
     body: Incoming,
-    _open: Open,
+    _open: OpenConnection,
 }
 
 impl std::fmt::Debug for ResponseStream {
@@ -72,8 +72,8 @@ impl std::fmt::Debug for ResponseStream {
 }
 
 impl ResponseStream {
-    /// What has come; none at the end.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+    /// Returns the next chunk; none at the end.
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, ApiError> {
         while let Some(frame) = self.body.frame().await {
             match frame {
                 Ok(frame) => {
@@ -81,22 +81,22 @@ impl ResponseStream {
                         return Ok(Some(data));
                     }
                 }
-                Err(error) if is_end(&error) => return Ok(None),
-                Err(error) => return Err(broken(&error)),
+                Err(error) if is_end_of_session(&error) => return Ok(None),
+                Err(error) => return Err(connection_error(&error)),
             }
         }
         Ok(None)
     }
 }
 
-impl Line {
-    /// To the session of a context. Nothing is sent yet.
-    pub(crate) fn in_context(file: &Path, name: &str) -> Result<Line, ApiError> {
+impl Connection {
+    /// The API of the session of a context. Nothing is sent yet.
+    pub(crate) fn in_context(file: &Path, name: &str) -> Result<Connection, ApiError> {
         let text = private_file::read(file)?.unwrap_or_default();
-        let access = contexts::access(&String::from_utf8_lossy(&text), name)
+        let access = contexts::find_access(&String::from_utf8_lossy(&text), name)
             .map_err(|failure| failure.detail(format!("in {}", file.display())))?;
         match access {
-            Some(access) => Ok(Line::to(&access)?),
+            Some(access) => Ok(Connection::from_access(&access)?),
             None => Err(Failure::environment(format!("No tilt apiserver found: {name}"))
                 .hint(
                     "`lilt up` starts a session; --port, or TILT_PORT, says which one is meant if there are several",
@@ -105,11 +105,12 @@ impl Line {
         }
     }
 
-    /// To the session that is meant. Nothing is sent yet.
-    pub(crate) fn find(connect: &Connect) -> Result<Line, ApiError> {
+    /// The API of the session that a command means. Nothing is sent yet.
+    pub(crate) fn to_session(connect: &Connect) -> Result<Connection, ApiError> {
         let client = sessions::choose(connect)?;
-        if !client.is_here() {
-            let message = format!("the API of the session on {} cannot be reached from here", client.host());
+        if !client.is_local() {
+            let message =
+                format!("the API of the session on {} cannot be reached from here", client.authority());
             let hint = "a session serves its objects on its own machine alone: call lilt there";
             return Err(Failure::user(message).hint(hint).into());
         }
@@ -117,76 +118,84 @@ impl Line {
         let Some(file) = contexts::config_file() else {
             return Err(Failure::environment("HOME is not set, so nobody knows where the API is").into());
         };
-        Line::in_context(&file, &name)
+        Connection::in_context(&file, &name)
     }
 
-    fn to(access: &Access) -> Result<Line, Failure> {
-        let odd = || Failure::environment(format!("the API is said to be at {:?}", access.server));
+    fn from_access(access: &ContextAccess) -> Result<Connection, Failure> {
+        let invalid = || Failure::environment(format!("the API is said to be at {:?}", access.server));
         let address =
-            access.server.strip_prefix("https://").ok_or_else(odd)?.trim_end_matches('/').to_owned();
+            access.server.strip_prefix("https://").ok_or_else(invalid)?.trim_end_matches('/').to_owned();
         let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        let name = ServerName::try_from(host.to_owned()).map_err(|_| odd())?;
-        let config = Arc::new(trust(access)?);
-        Ok(Line { address, name, config, token: access.token.clone(), open: None })
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| invalid())?;
+        let config = Arc::new(tls_config(access)?);
+        Ok(Connection { address, name, config, token: access.token.clone(), open: None })
     }
 
-    /// Asks and reads the whole answer. The connection stays for the next question.
-    pub(crate) async fn ask(&mut self, question: &Question) -> Result<Response<Bytes>, ApiError> {
+    /// Sends a request and reads the whole response. The connection stays for the next request.
+    pub(crate) async fn send(&mut self, request: &ApiRequest) -> Result<Response<Bytes>, ApiError> {
         let mut open = match self.open.take() {
-            Some(open) => match open.free().await {
+            Some(open) => match open.ready().await {
                 Some(open) => open,
                 None => self.connect().await?,
             },
             None => self.connect().await?,
         };
-        let response = self.send(&mut open, question).await?;
+        let response = self.start(&mut open, request).await?;
         let (head, body) = response.into_parts();
-        let body = body.collect().await.map_err(|error| broken(&error))?.to_bytes();
+        let body = body.collect().await.map_err(|error| connection_error(&error))?.to_bytes();
         self.open = Some(open);
         Ok(Response::from_parts(head, body))
     }
 
-    /// Asks for an answer that goes on.
-    pub(crate) async fn follow(&self, question: &Question) -> Result<Response<ResponseStream>, ApiError> {
+    /// Sends a request whose response goes on.
+    pub(crate) async fn open_stream(
+        &self,
+        request: &ApiRequest,
+    ) -> Result<Response<ResponseStream>, ApiError> {
         let mut open = self.connect().await?;
-        let response = self.send(&mut open, question).await?;
+        let response = self.start(&mut open, request).await?;
         Ok(response.map(|body| ResponseStream { body, _open: open }))
     }
 
-    async fn connect(&self) -> Result<Open, ApiError> {
-        let tcp = TcpStream::connect(&self.address).await.map_err(|_| self.silent())?;
-        // Questions are small, and each is waited for.
-        tcp.set_nodelay(true).map_err(|_| self.silent())?;
+    async fn connect(&self) -> Result<OpenConnection, ApiError> {
+        let tcp = TcpStream::connect(&self.address).await.map_err(|_| self.connection_refused())?;
+        // Requests are small, and each is waited for.
+        tcp.set_nodelay(true).map_err(|_| self.connection_refused())?;
         let untrusted =
             |error: std::io::Error| Failure::environment(format!("Unable to connect to the server: {error}"));
         let connector = TlsConnector::from(Arc::clone(&self.config));
         let tls = connector.connect(self.name.clone(), tcp).await.map_err(untrusted)?;
-        let (sender, connection) = handshake(TokioIo::new(tls)).await.map_err(|error| broken(&error))?;
-        // Its errors come out of the answer too.
+        let (sender, connection) =
+            handshake(TokioIo::new(tls)).await.map_err(|error| connection_error(&error))?;
+        // Its errors come out of the response, too.
         let driver = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ = connection.await;
         }));
-        Ok(Open { sender, _driver: driver })
+        Ok(OpenConnection { sender, _driver: driver })
     }
 
-    async fn send(&self, open: &mut Open, question: &Question) -> Result<Response<Incoming>, ApiError> {
-        let mut request = Request::builder()
-            .method(question.method.clone())
-            .uri(&question.path)
+    async fn start(
+        &self,
+        open: &mut OpenConnection,
+        request: &ApiRequest,
+    ) -> Result<Response<Incoming>, ApiError> {
+        let mut http_request = Request::builder()
+            .method(request.method.clone())
+            .uri(&request.path)
             .header(header::HOST, &self.address)
-            .header(header::ACCEPT, question.accept)
-            .header(header::CONTENT_TYPE, question.content_type);
+            .header(header::ACCEPT, request.accept)
+            .header(header::CONTENT_TYPE, request.content_type);
         if let Some(token) = &self.token {
-            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+            http_request = http_request.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
-        let request = request
-            .body(Full::new(Bytes::from(question.body.clone())))
-            .map_err(|error| ApiError::Malformed(format!("{:?} is no address: {error}", question.path)))?;
-        open.sender.send_request(request).await.map_err(|error| broken(&error))
+        let http_request = http_request
+            .body(Full::new(Bytes::from(request.body.clone())))
+            .map_err(|error| ApiError::Malformed(format!("{:?} is no address: {error}", request.path)))?;
+        open.sender.send_request(http_request).await.map_err(|error| connection_error(&error))
     }
 
-    fn silent(&self) -> ApiError {
+    fn connection_refused(&self) -> ApiError {
         let message = format!(
             "The connection to the server {} was refused - did you specify the right host or port?",
             self.address
@@ -195,15 +204,16 @@ impl Line {
     }
 }
 
-/// Only the certificate of the session is trusted.
-fn trust(access: &Access) -> Result<ClientConfig, Failure> {
-    let odd = |what: &str| Failure::environment(format!("the {what} of the API cannot be read"));
+/// Trusts the certificate of the session and no other.
+fn tls_config(access: &ContextAccess) -> Result<ClientConfig, Failure> {
+    let invalid = |what: &str| Failure::environment(format!("the {what} of the API cannot be read"));
     let decoded = |text: &str| BASE64_STANDARD.decode(text.trim());
     let mut roots = RootCertStore::empty();
-    let pem = decoded(access.certificate.as_deref().unwrap_or_default()).map_err(|_| odd("certificate"))?;
+    let pem =
+        decoded(access.certificate.as_deref().unwrap_or_default()).map_err(|_| invalid("certificate"))?;
     for certificate in CertificateDer::pem_slice_iter(&pem) {
-        let certificate = certificate.map_err(|_| odd("certificate"))?;
-        roots.add(certificate).map_err(|_| odd("certificate"))?;
+        let certificate = certificate.map_err(|_| invalid("certificate"))?;
+        roots.add(certificate).map_err(|_| invalid("certificate"))?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -211,15 +221,15 @@ fn trust(access: &Access) -> Result<ClientConfig, Failure> {
         .map_err(|error| Failure::internal(error.to_string()))?
         .with_root_certificates(roots);
     let Some((certificate, key)) = &access.client else { return Ok(config.with_no_client_auth()) };
-    let own = || odd("client certificate");
+    let own = || invalid("client certificate");
     let chain: Result<Vec<_>, _> =
         CertificateDer::pem_slice_iter(&decoded(certificate).map_err(|_| own())?).collect();
     let key = PrivateKeyDer::from_pem_slice(&decoded(key).map_err(|_| own())?).map_err(|_| own())?;
     config.with_client_auth_cert(chain.map_err(|_| own())?, key).map_err(|_| own())
 }
 
-/// Whether the session has ended: it says no farewell to those who watch.
-fn is_end(error: &hyper::Error) -> bool {
+/// Returns whether the session has ended: it does not close watches properly.
+fn is_end_of_session(error: &hyper::Error) -> bool {
     use std::error::Error as _;
     let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
     let cut_off = source.is_some_and(|source| {
@@ -228,6 +238,6 @@ fn is_end(error: &hyper::Error) -> bool {
     cut_off || error.is_incomplete_message() || error.is_closed()
 }
 
-fn broken(error: &hyper::Error) -> ApiError {
+fn connection_error(error: &hyper::Error) -> ApiError {
     Failure::environment(format!("the session ended the connection: {error}")).into()
 }

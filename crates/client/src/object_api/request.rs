@@ -1,4 +1,4 @@
-//! Questions to the API, and what its answers mean.
+//! Requests to the object API, and what its responses mean.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use http::{Method, Response, StatusCode, header};
 use lilt_api::kinds::Kind;
 use serde_json::Value;
 
-use super::connection::{Line, Question, ResponseStream};
+use super::connection::{ApiRequest, Connection, ResponseStream};
 use super::error::{ApiError, Refusal};
 use crate::sessions::Connect;
 
 const JSON: &str = "application/json";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-/// In which form objects are wanted.
+/// The form in which objects are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectForm {
     Whole,
@@ -21,7 +21,7 @@ pub enum ObjectForm {
     Table,
 }
 
-/// In which form a change is told.
+/// The form of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchType {
     Json,
@@ -41,7 +41,7 @@ impl PatchType {
     }
 }
 
-/// Where objects are.
+/// The path of objects in the API, with its query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiPath {
     path: String,
@@ -49,31 +49,32 @@ pub struct ApiPath {
 }
 
 impl ApiPath {
-    /// All objects of a kind.
+    /// The path of all objects of a kind.
     pub fn all(kind: &Kind) -> Self {
         Self { path: format!("/apis/tilt.dev/v1alpha1/{}", kind.plural), query: Vec::new() }
     }
 
+    /// The path of one object.
     pub fn one(kind: &Kind, name: &str) -> Self {
         let mut path = Self::all(kind);
         path.path.push('/');
-        path.path.push_str(&encoded(name));
+        path.path.push_str(&percent_encode(name));
         path
     }
 
-    /// A part of it, such as `status`.
+    /// The path of a part, such as `status`.
     #[must_use]
-    pub fn part(mut self, name: Option<&str>) -> Self {
+    pub fn subresource(mut self, name: Option<&str>) -> Self {
         if let Some(name) = name {
             self.path.push('/');
-            self.path.push_str(&encoded(name));
+            self.path.push_str(&percent_encode(name));
         }
         self
     }
 
-    /// With a parameter; an empty one is left out.
+    /// Adds a parameter of the query, unless it is empty.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
         let value = value.into();
         if !value.is_empty() {
             self.query.push((name, value));
@@ -81,14 +82,14 @@ impl ApiPath {
         self
     }
 
-    fn address(&self) -> String {
+    fn path_and_query(&self) -> String {
         let words: Vec<String> =
-            self.query.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+            self.query.iter().map(|(name, value)| format!("{name}={}", percent_encode(value))).collect();
         if words.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, words.join("&")) }
     }
 }
 
-fn encoded(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -101,9 +102,9 @@ fn encoded(text: &str) -> String {
     encoded
 }
 
-/// The objects of a session.
+/// The object API of a session.
 pub struct Api {
-    line: Line,
+    connection: Connection,
     /// Gets the warnings of the server.
     warn: fn(&str),
 }
@@ -115,14 +116,14 @@ impl std::fmt::Debug for Api {
 }
 
 impl Api {
-    /// The session that is meant. Nothing is sent yet. `warn` gets what the server warns of.
+    /// The API of the session that a command means. Nothing is sent yet. `warn` gets what the server warns of.
     pub fn find(connect: &Connect, warn: fn(&str)) -> Result<Api, ApiError> {
-        Ok(Api { line: Line::find(connect)?, warn })
+        Ok(Api { connection: Connection::to_session(connect)?, warn })
     }
 
-    /// The session of a context in a kubeconfig, such as `tilt-10350`. Nothing is sent yet.
+    /// The API of the session of a context in a kubeconfig, such as `tilt-10350`. Nothing is sent yet.
     pub fn in_context(file: &Path, name: &str, warn: fn(&str)) -> Result<Api, ApiError> {
-        Ok(Api { line: Line::in_context(file, name)?, warn })
+        Ok(Api { connection: Connection::in_context(file, name)?, warn })
     }
 
     pub async fn get(&mut self, path: &ApiPath, form: ObjectForm) -> Result<Value, ApiError> {
@@ -130,10 +131,10 @@ impl Api {
             ObjectForm::Whole => JSON,
             ObjectForm::Table => TABLE,
         };
-        self.ask(Method::GET, path.address(), accept, JSON, Vec::new()).await
+        self.send_for_json(Method::GET, path.path_and_query(), accept, JSON, Vec::new()).await
     }
 
-    /// One object, if it is there.
+    /// Returns one object; none if it does not exist.
     pub async fn find_object(&mut self, path: &ApiPath) -> Result<Option<Value>, ApiError> {
         match self.get(path, ObjectForm::Whole).await {
             Ok(object) => Ok(Some(object)),
@@ -143,7 +144,8 @@ impl Api {
     }
 
     pub async fn create(&mut self, path: &ApiPath, object: &Value) -> Result<Value, ApiError> {
-        self.ask(Method::POST, path.address(), JSON, JSON, object.to_string().into_bytes()).await
+        self.send_for_json(Method::POST, path.path_and_query(), JSON, JSON, object.to_string().into_bytes())
+            .await
     }
 
     pub async fn patch(
@@ -153,45 +155,53 @@ impl Api {
         change: &Value,
     ) -> Result<Value, ApiError> {
         let body = change.to_string().into_bytes();
-        self.ask(Method::PATCH, path.address(), JSON, patch_type.content_type(), body).await
+        self.send_for_json(Method::PATCH, path.path_and_query(), JSON, patch_type.content_type(), body).await
     }
 
     pub async fn delete(&mut self, path: &ApiPath, options: &Value) -> Result<Value, ApiError> {
-        self.ask(Method::DELETE, path.address(), JSON, JSON, options.to_string().into_bytes()).await
+        self.send_for_json(
+            Method::DELETE,
+            path.path_and_query(),
+            JSON,
+            JSON,
+            options.to_string().into_bytes(),
+        )
+        .await
     }
 
-    /// Whatever stands at a path, as it is.
+    /// Returns the unchanged response to a request for a path.
     pub async fn raw(&mut self, method: Method, path: &str) -> Result<Vec<u8>, ApiError> {
         if !path.starts_with('/') {
             return Err(ApiError::Malformed(format!(
                 "--raw takes a path that begins with a slash, not {path:?}"
             )));
         }
-        self.bytes(method, path.to_owned(), JSON, JSON, Vec::new()).await
+        self.send(method, path.to_owned(), JSON, JSON, Vec::new()).await
     }
 
-    /// Changes from now on, or with all there is first if no version is given.
+    /// Streams the changes of objects, one JSON document per line: from the `resourceVersion` of the query on, or after all
+    /// present objects if it has none.
     pub async fn watch(&self, path: &ApiPath, form: ObjectForm) -> Result<ResponseStream, ApiError> {
         let accept = match form {
             ObjectForm::Whole => JSON,
             ObjectForm::Table => TABLE,
         };
-        let path = path.clone().with("watch", "true").address();
-        let question = Question { method: Method::GET, path, accept, content_type: JSON, body: Vec::new() };
-        let response = self.line.follow(&question).await?;
+        let path = path.clone().with_query("watch", "true").path_and_query();
+        let request = ApiRequest { method: Method::GET, path, accept, content_type: JSON, body: Vec::new() };
+        let response = self.connection.open_stream(&request).await?;
         let code = response.status();
         let mut stream = response.into_body();
         if code.is_success() {
             return Ok(stream);
         }
         let mut body = Vec::new();
-        while let Some(piece) = stream.next().await? {
+        while let Some(piece) = stream.next_chunk().await? {
             body.extend_from_slice(&piece);
         }
-        Err(refused(code, &body))
+        Err(refusal(code, &body))
     }
 
-    async fn ask(
+    async fn send_for_json(
         &mut self,
         method: Method,
         path: String,
@@ -199,14 +209,14 @@ impl Api {
         content_type: &'static str,
         body: Vec<u8>,
     ) -> Result<Value, ApiError> {
-        let told = path.clone();
-        let bytes = self.bytes(method, path, accept, content_type, body).await?;
+        let requested = path.clone();
+        let bytes = self.send(method, path, accept, content_type, body).await?;
         serde_json::from_slice(&bytes).map_err(|error| {
-            ApiError::Malformed(format!("what the session answers to {told} is no JSON: {error}"))
+            ApiError::Malformed(format!("what the session answers to {requested} is no JSON: {error}"))
         })
     }
 
-    async fn bytes(
+    async fn send(
         &mut self,
         method: Method,
         path: String,
@@ -214,9 +224,9 @@ impl Api {
         content_type: &'static str,
         body: Vec<u8>,
     ) -> Result<Vec<u8>, ApiError> {
-        let response = self.line.ask(&Question { method, path, accept, content_type, body }).await?;
+        let response = self.connection.send(&ApiRequest { method, path, accept, content_type, body }).await?;
         if !response.status().is_success() {
-            return Err(refused(response.status(), response.body()));
+            return Err(refusal(response.status(), response.body()));
         }
         self.pass_warnings(&response);
         Ok(response.into_body().to_vec())
@@ -231,7 +241,7 @@ impl Api {
     }
 }
 
-fn refused(code: StatusCode, body: &[u8]) -> ApiError {
+fn refusal(code: StatusCode, body: &[u8]) -> ApiError {
     ApiError::Refused(Box::new(Refusal::read(code.as_u16(), body)))
 }
 
@@ -244,9 +254,11 @@ mod tests {
     #[test]
     fn names_and_selectors_are_encoded() {
         let kind = kinds().called("tiltfile").expect("a kind");
-        let path = ApiPath::one(kind, "(Tiltfile)").part(Some("status")).with("labelSelector", "a in (b, c)");
+        let path = ApiPath::one(kind, "(Tiltfile)")
+            .subresource(Some("status"))
+            .with_query("labelSelector", "a in (b, c)");
         let address =
             "/apis/tilt.dev/v1alpha1/tiltfiles/%28Tiltfile%29/status?labelSelector=a%20in%20%28b%2C%20c%29";
-        assert_eq!(path.with("dryRun", "").address(), address);
+        assert_eq!(path.with_query("dryRun", "").path_and_query(), address);
     }
 }

@@ -168,7 +168,7 @@ impl Set {
                     json_patch::merge(&mut object, &change);
                     object
                 } else {
-                    let place = found.place().with("dryRun", dry.parameter());
+                    let place = found.place().with_query("dryRun", dry.parameter());
                     api.patch(&place, PatchType::Merge, &change).await?
                 };
                 report.tell(&object, "configured", dry)?;

@@ -57,7 +57,7 @@ impl Apply {
                 continue;
             }
             if dry != Dry::Client {
-                let place = found.place().with("dryRun", dry.parameter());
+                let place = found.place().with_query("dryRun", dry.parameter());
                 api.delete(&place, &options(self.cascade, self.grace_period)).await?;
             }
             report.tell(&found.object, "pruned", dry)?;

@@ -109,19 +109,19 @@ impl Apply {
         };
         let dry = self.dry_run.dry_run;
         let place = ApiPath::one(document.kind, document.required_name()?)
-            .part(self.subresource.as_deref())
-            .with("fieldManager", manager)
-            .with("force", self.force_conflicts.to_string())
-            .with("fieldValidation", self.validate.validate.parameter())
-            .with("dryRun", dry.parameter());
+            .subresource(self.subresource.as_deref())
+            .with_query("fieldManager", manager)
+            .with_query("force", self.force_conflicts.to_string())
+            .with_query("fieldValidation", self.validate.validate.parameter())
+            .with_query("dryRun", dry.parameter());
         let applied = api.patch(&place, PatchType::Apply, &document.object).await?;
         report.tell(&applied, "serverside-applied", dry)
     }
 
     fn parameters(&self, place: ApiPath) -> ApiPath {
         place
-            .with("fieldManager", &self.field_manager)
-            .with("fieldValidation", self.validate.validate.parameter())
-            .with("dryRun", self.dry_run.dry_run.parameter())
+            .with_query("fieldManager", &self.field_manager)
+            .with_query("fieldValidation", self.validate.validate.parameter())
+            .with_query("dryRun", self.dry_run.dry_run.parameter())
     }
 }

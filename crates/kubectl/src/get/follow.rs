@@ -77,10 +77,12 @@ impl Show {
 async fn follow(get: &Get, api: &mut Api, target: &Target, show: &mut Show) -> Result<bool, Problem> {
     let place = match target {
         Target::Kind(kind) => get.selectors.of(ApiPath::all(kind)),
-        Target::One(kind, name) => ApiPath::all(kind).with("fieldSelector", format!("metadata.name={name}")),
+        Target::One(kind, name) => {
+            ApiPath::all(kind).with_query("fieldSelector", format!("metadata.name={name}"))
+        }
     };
     let now = if get.watch_only {
-        api.get(&place.clone().with("limit", "1"), show.shape()).await?
+        api.get(&place.clone().with_query("limit", "1"), show.shape()).await?
     } else {
         reading::list(api, &place, show.shape(), get.chunk_size).await?
     };
@@ -92,9 +94,10 @@ async fn follow(get: &Get, api: &mut Api, target: &Target, show: &mut Show) -> R
         }
     }
     let version = now.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
-    let mut events = WatchStream::of(api, &place.with("resourceVersion", version), show.shape()).await?;
+    let mut events =
+        WatchStream::open(api, &place.with_query("resourceVersion", version), show.shape()).await?;
     while let Some(event) = events.next().await? {
-        match event.what.as_str() {
+        match event.event_type.as_str() {
             "BOOKMARK" => {}
             "ERROR" if event.is_expired() => return Ok(true),
             "ERROR" => {
