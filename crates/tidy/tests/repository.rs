@@ -183,7 +183,7 @@ fn the_map_names_every_crate() {
 
 #[test]
 fn every_path_on_the_maps_exists() {
-    for page in ["ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "docs/compare.md"] {
+    for page in ["ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "docs/compare.md", "docs/glossary.md"] {
         for path in paths(&read(page)) {
             assert!(root().join(&path).exists(), "{page} names {path}, which does not exist");
         }
