@@ -27,7 +27,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use lilt_model::Failure;
-use lilt_model::files::{FileSet, Manner};
+use lilt_model::files::{Existence, FileSet, Manner};
 use lilt_model::ignore::Matcher;
 use tokio::sync::oneshot;
 
@@ -41,6 +41,8 @@ pub struct Batch {
     /// if events were lost and some of their entries may be deleted. A directory that ends with a slash has not
     /// replaced anything: it is new and empty; or, where modes are watched, it is new or its mode has changed.
     pub paths: Vec<PathBuf>,
+    /// Which of them are certain to be new, or gone.
+    pub existence: Existence,
     /// How many other subscriptions of the same group get a batch of the same burst at the same time.
     pub companions: usize,
     /// Events were lost: files deleted meanwhile are not included.

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Timestamp;
+
 /// The files under `roots` that no rule ignores. All paths are absolute and clean (no `.` or `..`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSet {
@@ -27,6 +29,35 @@ impl FileSet {
 
     pub fn is_empty(&self) -> bool {
         self.roots.is_empty() && self.entries.is_empty()
+    }
+}
+
+/// Which of some changed files are certain to be new, or gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Existence {
+    /// Files that were created where there was nothing; sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub created: Vec<PathBuf>,
+    /// When the first of these creations was noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_since: Option<Timestamp>,
+    /// Files that were deleted or moved away, and have not come back; sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<PathBuf>,
+}
+
+impl Existence {
+    pub fn is_empty(&self) -> bool {
+        self.created.is_empty() && self.deleted.is_empty()
+    }
+
+    /// Returns whether this file was created where there was nothing, not before `time`.
+    pub fn is_created_after(&self, path: &PathBuf, time: Timestamp) -> bool {
+        self.created_since.is_some_and(|since| since >= time) && self.created.binary_search(path).is_ok()
+    }
+
+    pub fn is_deleted(&self, path: &PathBuf) -> bool {
+        self.deleted.binary_search(path).is_ok()
     }
 }
 

@@ -6,12 +6,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lilt_model::Failure;
-use lilt_model::files::Manner;
+use lilt_model::files::{Existence, Manner};
+use lilt_model::{Failure, Timestamp};
 use tokio::sync::oneshot;
 
 use super::modes::Modes;
 use super::{ChangeKind, DEBOUNCE};
+use crate::clock;
 use crate::watch::{Batch, git};
 
 /// A file that is written and not closed is reported after this long without a change. A writer may pause between two
@@ -67,6 +68,8 @@ struct PendingBatch {
     lock: Option<Option<PathBuf>>,
     /// Git was running.
     git: bool,
+    /// When the first of the new files was noticed.
+    created_since: Option<Timestamp>,
     /// How many other mailboxes of the group deliver at the same time.
     companions: usize,
     is_due: bool,
@@ -110,7 +113,7 @@ impl Mailbox {
     /// any.
     pub(super) fn take_over(&mut self, other: Mailbox, is_wanted: impl Fn(&Path) -> bool) -> bool {
         let Mailbox {
-            pending: PendingBatch { changes, being_written, lost, problem, notice, .. },
+            pending: PendingBatch { changes, being_written, lost, problem, notice, created_since, .. },
             constantly_written,
             ..
         } = other;
@@ -118,16 +121,20 @@ impl Mailbox {
         self.pending.lost |= lost;
         self.pending.problem = self.pending.problem.take().or(problem);
         self.pending.notice = self.pending.notice.take().or(notice);
+        self.pending.created_since = created_since.into_iter().chain(self.pending.created_since).min();
         self.constantly_written.extend(constantly_written);
         for (path, change) in changes.into_iter().filter(|(path, _)| is_wanted(path)) {
             has_changes = true;
             self.pending.has_batched |= self.is_batched(&path);
-            // Changes seen by this mailbox are newer.
-            if let Entry::Vacant(place) = self.pending.changes.entry(path) {
-                if being_written.contains(place.key()) {
-                    self.pending.being_written.insert(place.key().clone());
+            match self.pending.changes.entry(path) {
+                // Changes seen by this mailbox are newer, but not the first ones.
+                Entry::Occupied(mut known) => known.get_mut().is_new &= change.is_new,
+                Entry::Vacant(place) => {
+                    if being_written.contains(place.key()) {
+                        self.pending.being_written.insert(place.key().clone());
+                    }
+                    place.insert(change);
                 }
-                place.insert(change);
             }
         }
         has_changes
@@ -258,7 +265,9 @@ impl PendingBatch {
             (None, kind) => kind,
         };
         let change = Change { kind, is_new: kind == Created };
-        self.changes.entry(path.to_path_buf()).or_insert(change);
+        if self.changes.entry(path.to_path_buf()).or_insert(change).is_new {
+            self.created_since.get_or_insert_with(clock::now);
+        }
         if matches!(kind, Created | Writing) {
             self.being_written.insert(path.to_path_buf());
             return false;
@@ -294,15 +303,27 @@ impl PendingBatch {
         lock.as_deref().is_some_and(git::is_held)
     }
 
+    /// Returns what is certain. Where events were lost, or files are polled, nothing is.
+    fn existence(&self) -> Existence {
+        let paths = |is_wanted: fn(&Change) -> bool| {
+            let wanted = self.changes.iter().filter(move |(_, change)| is_wanted(change) && !self.lost);
+            wanted.map(|(path, _)| path.clone()).collect::<Vec<PathBuf>>()
+        };
+        let created = paths(|change| change.is_new && change.kind != ChangeKind::Deleted);
+        let created_since = self.created_since.filter(|_| !created.is_empty());
+        Existence { created, created_since, deleted: paths(|change| change.kind == ChangeKind::Deleted) }
+    }
+
     fn into_batch(mut self) -> Batch {
         let named = |(path, change): (PathBuf, Change)| match change.kind {
             // With a trailing slash: it has not replaced another directory.
             ChangeKind::Folder => path.join(""),
             _ => path,
         };
+        let existence = self.existence();
         let paths = std::mem::take(&mut self.changes).into_iter().map(named).collect();
         let Self { companions, lost, problem, notice, .. } = self;
-        Batch { paths, companions, lost, problem, notice }
+        Batch { paths, existence, companions, lost, problem, notice }
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use inotify::Inotify;
 use lilt_model::Failure;
-use lilt_model::files::{ChangedPath, FileSet, Manner};
+use lilt_model::files::{ChangedPath, Existence, FileSet, Manner};
 use lilt_model::ignore::Matcher;
 use tokio::sync::oneshot;
 
@@ -137,6 +137,65 @@ fn region_is_ready_after_retry_of_shortage() {
     assert_eq!(ready.try_recv(), Ok(Ok(())));
 }
 
+#[test]
+fn batch_tells_which_files_are_new_or_gone() {
+    let mut fixture = Fixture::new();
+    for name in ["changed", "deleted", "moved", "recreated", "replaced"] {
+        fixture.write(name);
+    }
+    let (id, _ready) = fixture.subscribe();
+    fixture.run_until_idle();
+    let before = crate::clock::now();
+    let paths = |names: &[&str]| names.iter().map(|name| fixture.path(name)).collect::<Vec<_>>();
+    for name in ["changed", "created", "later", "recreated", "short"] {
+        if name == "recreated" {
+            fs::remove_file(fixture.path(name)).expect("a removal");
+        }
+        fixture.write(name);
+    }
+    fs::remove_file(fixture.path("deleted")).expect("a removal");
+    fs::remove_file(fixture.path("short")).expect("a removal");
+    for (from, to) in [("moved", "another"), ("created", "renamed"), ("later", "replaced")] {
+        fs::rename(fixture.path(from), fixture.path(to)).expect("a move");
+    }
+    std::os::unix::fs::symlink("changed", fixture.path("link")).expect("a link");
+    fixture.write("created");
+    let (created, deleted) = (paths(&["created", "link"]), paths(&["deleted", "moved"]));
+    fixture.run_until_idle();
+    let existence = fixture.take(id).existence;
+    assert_eq!((existence.created, existence.deleted), (created, deleted));
+    let since = existence.created_since.expect("some were created");
+    assert!(before <= since && since <= crate::clock::now());
+
+    fixture.write("created");
+    fixture.run_until_idle();
+    assert_eq!(fixture.take(id).existence, Existence::default(), "it was there");
+    fs::remove_file(fixture.path("created")).expect("a removal");
+    fixture.run_until_idle();
+    assert_eq!(fixture.take(id).existence.deleted, [fixture.path("created")]);
+}
+
+/// Both subscriptions saw the file: what it was at first, the first one knows.
+#[test]
+fn take_over_keeps_which_files_are_new() {
+    let mut fixture = Fixture::new();
+    let file = fixture.write("file");
+    let (first, _ready) = fixture.subscribe();
+    fixture.run_until_idle();
+    fs::remove_file(&file).expect("a removal");
+    fixture.run_until_idle();
+    let (second, _ready) =
+        fixture.subscribe_with("", Manner { group: Some("a".into()), ..Manner::default() });
+    fixture.run_until_idle();
+    fixture.write("file");
+    let created = fixture.write("created");
+    fixture.run_until_idle();
+    let (done, _is_done) = oneshot::channel();
+    fixture.state.handle(Command::TakeOver { from: first, to: second, done });
+    let batch = fixture.take(second);
+    assert_eq!((batch.paths, batch.existence.created), (vec![created.clone(), file], vec![created]));
+}
+
 /// Files are saved, and before the batch is delivered, a Tiltfile reload changes the watched files or the options.
 #[test]
 fn take_over_delivers_changes_of_replaced_subscription() {
@@ -163,8 +222,7 @@ fn take_over_delivers_changes_of_replaced_subscription() {
 #[test]
 fn group_gets_batches_of_a_burst_together() {
     let mut fixture = Fixture::new();
-    fs::create_dir_all(fixture.path("one")).expect("a directory");
-    fs::create_dir_all(fixture.path("two")).expect("a directory");
+    let (one, two) = (fixture.write("one/file"), fixture.write("two/file"));
     let options = |name: &str, fixture: &Fixture| Manner {
         together: vec![fixture.path(name)],
         group: Some("pod".into()),
@@ -174,7 +232,8 @@ fn group_gets_batches_of_a_burst_together() {
     let (second, _ready) = fixture.subscribe_with("two", options("two", &fixture));
     let (alone, _ready) = fixture.subscribe_with("two", Manner { group: None, ..options("two", &fixture) });
     fixture.run_until_idle();
-    let (one, two) = (fixture.write("one/file"), fixture.write("two/file"));
+    fs::write(&one, "new").expect("a write");
+    fs::write(&two, "new").expect("a write");
     fixture.run_until_idle();
     let (reply, mut other) = oneshot::channel();
     fixture.state.handle(Command::Take { id: second, reply });
@@ -242,8 +301,8 @@ fn overflow_rescans_changed_files() {
     fs::remove_file(&doomed).expect("a removal");
     fixture.run_until_idle();
 
-    let Batch { paths, lost: is_told, .. } = fixture.take(id);
-    assert!(is_told);
+    let Batch { paths, lost: is_told, existence, .. } = fixture.take(id);
+    assert!(is_told && existence.is_empty());
     for path in [&first, &second, &lost, &early, &fixture.path("doomed")] {
         assert!(paths.contains(path), "{} is not among {paths:?}", path.display());
     }
