@@ -46,7 +46,9 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::Watching { watch, version } => files::watching(state, &watch, version),
         Event::ChangesLost { watch } => files::lost(state, &watch),
         Event::WatchTroubled { watch, failure } => files::troubled(state, &watch, &failure),
-        Event::FilesChanged { watch, paths, written } => files::changed(state, watch, paths, written),
+        Event::FilesChanged { watch, paths, existence, written } => {
+            files::changed(state, watch, paths, &existence, written);
+        }
         Event::StageBegan { resource, update, stage, detail } => {
             timeline::stage_began(state, &resource, update, stage, &detail);
         }

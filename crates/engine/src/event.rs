@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use lilt_api::{Notes, Object, ObjectKey};
 use lilt_model::cluster::{ClusterAddress, ClusterInfo, Notice, Pod, PodRef};
-use lilt_model::files::{Contents, FileSet};
+use lilt_model::files::{Contents, Existence, FileSet};
 use lilt_model::image::BuildRecord;
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::project::Project;
@@ -53,6 +53,9 @@ pub enum Event {
     FilesChanged {
         watch: WatchId,
         paths: Vec<PathBuf>,
+        /// Which of them are certain to be new, or gone.
+        #[serde(default, skip_serializing_if = "Existence::is_empty")]
+        existence: Existence,
         /// When the newest of them was written, as far as files tell.
         #[serde(default)]
         written: Option<Timestamp>,

@@ -89,6 +89,10 @@ fn work(script: &mut Script, rounds: std::ops::Range<usize>) {
         script.save("a", &format!("/p/a/{file}")).succeed("a");
         script.save_image("w", "w", &format!("/p/w/src/{file}")).synced("w", "c", Ok(()));
         script.trigger("b").fail("b");
+        // As bundlers do that put a hash into names.
+        let bundle = format!("/p/w/src/bundle-{round:06}.js");
+        script.create_file("w", &bundle).synced("w", "c", Ok(()));
+        script.delete_file("w", &bundle).synced("w", "c", Ok(()));
         let (tag, pod) = (format!("tag-{round:06}"), format!("w-{round:06}"));
         script.save_image("w", "w", &format!("/p/w/{file}")).deploy("w", &tag);
         script.event(Event::PodGone { pod: pod_ref(&format!("w-{:06}", round.saturating_sub(1))) });
@@ -125,6 +129,35 @@ fn state_after_many_saves_is_as_large_as_after_some() {
     work(&mut script, 0..250);
     let some = size(&script);
     work(&mut script, 250..600);
+    let many = size(&script);
+    // Numbers get longer.
+    assert!(many <= some + some / 50, "{some} bytes became {many}");
+}
+
+#[test]
+fn state_does_not_grow_with_files_that_come_and_go_without_a_build() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect().deploy("w", "one");
+    for pod in ["w-1", "w-2"] {
+        script.pod(running("w", pod, "one", pod));
+    }
+    let size = |script: &Script| dump(&script.state).to_string().len();
+    let bundle = |script: &mut Script, number: usize| {
+        let path = |number: usize| format!("/p/w/src/bundle-{number:06}.js");
+        script.create_file("w", &path(number));
+        let both = |script: &mut Script| {
+            script.synced("w", "w-1", Ok(())).synced("w", "w-2", Ok(()));
+        };
+        both(script);
+        if number >= 10 {
+            script.delete_file("w", &path(number - 10));
+            both(script);
+        }
+    };
+    // Histories are full after 200 rounds.
+    (0..250).for_each(|number| bundle(&mut script, number));
+    let some = size(&script);
+    (250..1000).for_each(|number| bundle(&mut script, number));
     let many = size(&script);
     // Numbers get longer.
     assert!(many <= some + some / 50, "{some} bytes became {many}");

@@ -12,7 +12,7 @@ use support::*;
 fn save_deployment(script: &mut Script, name: &str) {
     let watch = WatchId::Deploy(name.into());
     let paths = vec![format!("/p/{name}.yaml").into()];
-    script.event(Event::FilesChanged { watch, paths, written: None });
+    script.event(Event::FilesChanged { watch, paths, existence: Default::default(), written: None });
 }
 
 fn shows(script: &Script, words: &str) -> bool {

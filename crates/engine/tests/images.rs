@@ -79,7 +79,12 @@ fn one_save_is_one_build_whoever_hears_of_it_first() {
     let save = |script: &mut Script, resource: &str, written: i64| {
         let watch = lilt_engine::WatchId::Image(resource.into(), "app".into());
         let written = Some(lilt_model::Timestamp(written));
-        script.event(Event::FilesChanged { watch, paths: vec!["/p/app/x".into()], written });
+        script.event(Event::FilesChanged {
+            watch,
+            paths: vec!["/p/app/x".into()],
+            existence: Default::default(),
+            written,
+        });
     };
     save(&mut script, "b", 1);
     shows(&script, "update b: 1 File Changed: [app/x] (build app, deploy)");

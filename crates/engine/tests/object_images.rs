@@ -59,7 +59,12 @@ fn an_image_is_built_after_those_it_builds_on_and_again_with_them() {
     assert_eq!(status(script, "DockerImage", "web")["ref"], "web:1");
     assert_eq!(build(script, "web"), None, "it is done");
     let watch = lilt_engine::WatchId::Object("image:base".into());
-    script.event(Event::FilesChanged { watch, paths: vec!["/p/base/a".into()], written: None });
+    script.event(Event::FilesChanged {
+        watch,
+        paths: vec!["/p/base/a".into()],
+        existence: Default::default(),
+        written: None,
+    });
     built(script, "base", "2");
     built(script, "web", "2");
     assert_eq!(status(script, "ImageMap", "web")["image"], "web:2");

@@ -43,7 +43,7 @@ fn put_update(script: &mut Script, steps: Value) {
 
 fn save(script: &mut Script, path: &str) {
     let (watch, paths) = (WatchId::Object("files".into()), vec![path.into()]);
-    script.event(Event::FilesChanged { watch, paths, written: None });
+    script.event(Event::FilesChanged { watch, paths, existence: Default::default(), written: None });
 }
 
 /// What copies into its container.
@@ -239,6 +239,7 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
     let saved = |name: &str| Event::FilesChanged {
         watch: WatchId::Object(name.into()),
         paths: vec![format!("/p/w/{name}/file").into()],
+        existence: Default::default(),
         written: None,
     };
     apply(&mut script.state, lilt_model::Timestamp(9), saved("src"));
@@ -279,7 +280,7 @@ fn a_live_update_that_failed_is_made_up_for_with_the_next_save() {
     };
     let save = |script: &mut Script, path: &str| {
         let (watch, paths) = (WatchId::Object("files".into()), vec![path.into()]);
-        script.event(Event::FilesChanged { watch, paths, written: None });
+        script.event(Event::FilesChanged { watch, paths, existence: Default::default(), written: None });
         job(script).expect("it is copied")
     };
     let end = |script: &mut Script, run: u64, outcome| {

@@ -105,9 +105,19 @@ fn a_command_follows_the_clicks_it_names_in_whatever_order_they_come() {
     put(script, "FileWatch", "files", json!({"spec": {"watchedPaths": ["src"]}}));
     assert_eq!(number(script, "c"), Some(first));
     let watch = WatchId::Object("files".into());
-    script.event(Event::FilesChanged { watch: watch.clone(), paths: vec!["/src/a".into()], written: None });
+    script.event(Event::FilesChanged {
+        watch: watch.clone(),
+        paths: vec!["/src/a".into()],
+        existence: Default::default(),
+        written: None,
+    });
     let second = number(script, "c").filter(|second| *second != first).expect("a save starts it anew");
-    script.event(Event::FilesChanged { watch, paths: vec!["/src/a".into()], written: None });
+    script.event(Event::FilesChanged {
+        watch,
+        paths: vec!["/src/a".into()],
+        existence: Default::default(),
+        written: None,
+    });
     assert_ne!(number(script, "c"), Some(second));
     let mut other = command;
     other["spec"]["args"] = json!(["other"]);
@@ -342,7 +352,12 @@ fn the_resources_of_an_extension_join_the_session_and_go_with_it() {
     script.save_tiltfile().load(vec![local("a"), local("c")]);
     assert_eq!(names(script), ["a", "b", "c"], "a load of one Tiltfile leaves what others declare");
     let watch = WatchId::Tiltfile("ext".into());
-    script.event(Event::FilesChanged { watch, paths: vec!["/repo/x/Tiltfile".into()], written: None });
+    script.event(Event::FilesChanged {
+        watch,
+        paths: vec!["/repo/x/Tiltfile".into()],
+        existence: Default::default(),
+        written: None,
+    });
     loaded(script, "ext", vec![local("a")]);
     let error = status(script, "Tiltfile", "ext")["terminated"]["error"].clone();
     assert!(

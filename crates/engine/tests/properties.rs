@@ -318,7 +318,12 @@ impl World {
             Step::SaveTiltfile => {
                 let paths = vec!["/p/Tiltfile".into()];
                 let watch = WatchId::Tiltfile(ResourceName::tiltfile());
-                self.event(Event::FilesChanged { watch, paths, written: None });
+                self.event(Event::FilesChanged {
+                    watch,
+                    paths,
+                    existence: Default::default(),
+                    written: None,
+                });
             }
             Step::Load(which, good) => self.load(which, good),
             Step::Connect => {
@@ -371,7 +376,12 @@ impl World {
         if plan(&self.state).contains_key(&TaskId::Watch(watch.clone())) {
             self.saved.insert(name.clone(), self.time + 1);
             let will_read = self.update_that_will_read_files(name);
-            self.event(Event::FilesChanged { watch, paths: vec![path.into()], written: None });
+            self.event(Event::FilesChanged {
+                watch,
+                paths: vec![path.into()],
+                existence: Default::default(),
+                written: None,
+            });
             if will_read.is_some() && self.updates().get(name) == will_read.as_ref() {
                 self.covered.insert(name.clone(), self.time);
             }

@@ -303,7 +303,12 @@ fn slow_load_shows_what_it_does_and_watches_what_it_runs() {
 
     // A save ends it and begins another one, which is not slow yet.
     let watch = WatchId::Tiltfile(tiltfile.clone());
-    script.event(Event::FilesChanged { watch, paths: vec!["/p/lib".into()], written: None });
+    script.event(Event::FilesChanged {
+        watch,
+        paths: vec!["/p/lib".into()],
+        existence: Default::default(),
+        written: None,
+    });
     assert_ne!(script.running_load(), Some(load));
     assert_eq!(hold(&script), None);
     script.event(Event::LoadIsSlow { load, activity: "of the old one".into(), files: vec![] });

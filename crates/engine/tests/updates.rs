@@ -310,7 +310,7 @@ fn files_tell_who_wrote_them() {
             script.succeed("a");
             let written = Some(Timestamp(script.time * 1_000_000 + after));
             let (watch, paths) = (WatchId::Local("a".into()), vec!["/p/a/x".into()]);
-            script.event(Event::FilesChanged { watch, paths, written });
+            script.event(Event::FilesChanged { watch, paths, existence: Default::default(), written });
         }
         30
     };
@@ -399,7 +399,12 @@ fn the_timeline_tells_the_stages_of_a_live_update() {
     script.pod(running("w", "w-1", "one", "c1")).pod(running("w", "w-2", "one", "c2"));
     let watch = lilt_engine::WatchId::Image("w".into(), "w".into());
     let written = Some(Timestamp(script.time * 1_000_000));
-    script.event(Event::FilesChanged { watch, paths: vec!["/p/w/src/one".into()], written });
+    script.event(Event::FilesChanged {
+        watch,
+        paths: vec!["/p/w/src/one".into()],
+        existence: Default::default(),
+        written,
+    });
     let update = script.update_of("w").expect("it runs");
     for (stage, detail) in [(StageKind::Write, ""), (StageKind::Run, "make"), (StageKind::Restart, "")] {
         script.event(Event::StageBegan { resource: "w".into(), update, stage, detail: detail.into() });
@@ -419,7 +424,12 @@ fn the_timeline_tells_when_a_file_was_saved() {
     script.connect().succeed("a").succeed("m").deploy("w", "one");
     let save = |script: &mut Script, watch: WatchId| {
         let written = Some(Timestamp(script.time * 1_000_000));
-        script.event(Event::FilesChanged { watch, paths: vec!["/p/w/x".into()], written });
+        script.event(Event::FilesChanged {
+            watch,
+            paths: vec!["/p/w/x".into()],
+            existence: Default::default(),
+            written,
+        });
         script.time
     };
     let saved = save(&mut script, WatchId::Local("a".into()));

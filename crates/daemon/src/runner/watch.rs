@@ -6,7 +6,7 @@ use lilt_engine::{Event, Task, WatchId};
 use lilt_host::files::{self, read};
 use lilt_host::watch::{Batch, Subscription};
 use lilt_model::Failure;
-use lilt_model::files::IgnoreRule;
+use lilt_model::files::{Existence, IgnoreRule};
 use lilt_model::log::{Level, Source};
 use lilt_model::{ResourceName, SpanId};
 use lilt_store::Span;
@@ -67,14 +67,20 @@ async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
         context.tell(Event::ChangesLost { watch: id.clone() }).await;
     }
     if !paths.is_empty() {
-        changed(context, id, paths, batch.companions).await;
+        changed(context, id, paths, batch.existence, batch.companions).await;
     }
 }
 
-async fn changed(context: &Context, id: &WatchId, paths: Vec<PathBuf>, companions: usize) {
+async fn changed(
+    context: &Context,
+    id: &WatchId,
+    paths: Vec<PathBuf>,
+    existence: Existence,
+    companions: usize,
+) {
     // Of a burst a few tell enough.
     let written = paths.iter().take(SAMPLE).filter_map(|path| files::modified_time(path)).max();
-    context.tell_with(Event::FilesChanged { watch: id.clone(), paths, written }, companions).await;
+    context.tell_with(Event::FilesChanged { watch: id.clone(), paths, existence, written }, companions).await;
 }
 
 /// Returns when every watch is placed: no later change is missed.
@@ -101,7 +107,7 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<Task>) -
     // Only now: a save between such a look and the watch being placed would be lost.
     let paths = contents.outdated(|path| read(path));
     if !paths.is_empty() {
-        changed(context, id, paths, 0).await;
+        changed(context, id, paths, Existence::default(), 0).await;
     }
     // Also where some of it cannot be watched: that is said above, and waiting would not help.
     context.tell(Event::Watching { watch: id.clone(), version }).await;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_api::ObjectKey;
-use lilt_model::files::ChangedPath;
+use lilt_model::files::{ChangedPath, Existence};
 use lilt_model::resource::Body;
 use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 
@@ -21,7 +21,13 @@ const LONG_AGO: Duration = Duration::from_secs(10);
 /// How exactly file systems tell the time.
 const GRAIN: Duration = Duration::from_millis(20);
 
-pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, written: Option<Timestamp>) {
+pub(super) fn changed(
+    state: &mut State,
+    watch: WatchId,
+    paths: Vec<PathBuf>,
+    existence: &Existence,
+    written: Option<Timestamp>,
+) {
     let sequence = match &watch {
         WatchId::Image(name, image) => images::save(state, name, image, &paths, written),
         _ => state.next_sequence(),
@@ -57,7 +63,9 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     let Some(resource) = state.resources.get_mut(&name).filter(|resource| !resource.disabled) else { return };
     match (&mut resource.body, &watch) {
         (BodyState::Local(local), WatchId::Local(_)) => local.changes.extend(changes),
-        (BodyState::Kubernetes(_), WatchId::Image(_, image)) => images::note(resource, image, changes),
+        (BodyState::Kubernetes(_), WatchId::Image(_, image)) => {
+            images::note(resource, image, changes, existence)
+        }
         (BodyState::Kubernetes(kubernetes), WatchId::Deploy(_)) => kubernetes.changes.extend(changes),
         _ => return,
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lilt_model::files::ChangedPath;
+use lilt_model::files::{ChangedPath, Existence};
 use lilt_model::resource::Body;
 use lilt_model::{ImageName, ResourceName, Timestamp};
 
@@ -87,7 +87,8 @@ pub(super) fn save(
         // Files were written again so soon that the time does not tell: the others may have heard of both at once.
         for other in heard.iter().filter(|other| *other != name) {
             if let Some(resource) = state.resources.get_mut(other) {
-                note(resource, image, paths.iter().map(|path| (path.clone().into(), sequence)));
+                let changes = paths.iter().map(|path| (path.clone().into(), sequence));
+                note(resource, image, changes, &Existence::default());
                 state.touch(other);
             }
         }
@@ -114,7 +115,7 @@ pub(super) fn tell_blind(
         if !is_blind(resource, image) {
             continue;
         }
-        note(resource, image, changes.clone());
+        note(resource, image, changes.clone(), &Existence::default());
         state.touch(&other);
     }
 }
@@ -124,13 +125,14 @@ pub(super) fn note(
     resource: &mut ResourceState,
     image: &ImageName,
     changes: impl Iterator<Item = (ChangedPath, u64)> + Clone,
+    existence: &Existence,
 ) {
     let spec = Arc::clone(&resource.spec);
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&spec.body, resource.kubernetes_mut()) else { return };
     let above = spec.image(image).map(|base| live_updates_above(spec, base)).unwrap_or_default();
     for concerned in above.into_iter().map(|image| &image.name).chain([image]) {
         if let Some(known) = kubernetes.images.get_mut(concerned) {
-            known.add_changes(changes.clone());
+            known.add_changes(changes.clone(), existence);
         }
     }
 }

@@ -173,6 +173,7 @@ fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>])
     let restarts =
         target.live_update.as_ref().is_some_and(|live_update| live_update.restart_process.is_some());
     let has_agent = |pod: &Arc<Pod>| pod.containers.iter().any(|it| it.agent && is_of(it));
+    image.has_stopped_containers = false;
     let left_out = restarts && pods.iter().any(|pod| !pod.deleting && has_agent(pod));
     for pod in pods.iter().filter(|pod| !pod.deleting) {
         // A controller may run its own image in pods that it makes: no update and no deployment of ours starts those anew.
@@ -181,7 +182,10 @@ fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>])
         }
         for container in pod.containers.iter().filter(|container| !container.init) {
             let running = matches!(container.state, ContainerState::Running { .. });
-            if let Some(id) = container.id.clone().filter(|_| running && is_of(container)) {
+            let id = container.id.clone().filter(|_| running && is_of(container));
+            image.has_stopped_containers |=
+                id.is_none() && is_of(container) && !container.has_ended_for_good();
+            if let Some(id) = id {
                 let progress = known.remove(&id).unwrap_or_else(|| Progress {
                     pod: pod.reference(),
                     name: container.name.clone(),

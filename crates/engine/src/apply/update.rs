@@ -373,6 +373,10 @@ fn finish_live_update(state: &mut State, name: &ResourceName) {
     if let Some(run) = kubernetes.live_update.take_if(|run| run.jobs.is_empty())
         && let Some(update) = id.and_then(|id| take(state, name, id))
     {
+        let kubernetes = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut);
+        for image in kubernetes.into_iter().flat_map(|kubernetes| kubernetes.images.values_mut()) {
+            image.forget_transient(update.snapshot);
+        }
         // Once, after what the containers report.
         if let Some(failure) = run.failure.as_ref().filter(|_| !is_followed_by_build) {
             state.note_update(name, update.id, Level::Error, format!("ERROR: Build Failed: {failure}"));

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lilt_model::cluster::{Container, PodRef, Registry};
-use lilt_model::files::ChangedPath;
+use lilt_model::files::{ChangedPath, Existence};
 use lilt_model::image::{BuildRecord, ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, Resource};
@@ -16,6 +17,9 @@ use serde_json::Value;
 use crate::event::{Deployed, Drift};
 use crate::notices::Notices;
 use crate::state::{Changes, UpdateCommand};
+
+/// Files that are noticed so long after a build were created after it, however busy the machine is.
+const NOTICED: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KubernetesState {
@@ -120,9 +124,12 @@ pub(crate) struct ImageState {
     pub(crate) command: Option<UpdateCommand>,
     /// All changes up to this number are in the built image, or in what a command deployed.
     pub(crate) built: u64,
-    /// Changes since the image was built. None may be forgotten before the next build: a later pod of this image lacks them.
+    /// Changes since the image was built. A later pod of this image lacks them, so they are kept until the next build; but for
+    /// `transient` files.
     pub(crate) changes: Changes,
-    /// The number of the newest of these.
+    /// Those of the changed files that are not in the image, and whether they are deleted.
+    transient: BTreeMap<ChangedPath, bool>,
+    /// The number of the newest change, also if that one is forgotten: what another update builds may contain its file.
     newest: u64,
     /// Changes up to this number lie in a volume of its pods, where they outlive containers.
     pub(crate) lasting: u64,
@@ -134,6 +141,8 @@ pub(crate) struct ImageState {
     pub(crate) elsewhere: Option<BuiltImage>,
     /// Running containers of it.
     pub(crate) containers: BTreeMap<ContainerId, Progress>,
+    /// Some container of it does not run, and may run again with the files that were copied into it.
+    pub(crate) has_stopped_containers: bool,
 }
 
 /// An image that an update of the session built.
@@ -250,15 +259,48 @@ impl ImageState {
         self.newest
     }
 
-    pub(crate) fn add_changes(&mut self, changes: impl Iterator<Item = (ChangedPath, u64)>) {
+    pub(crate) fn add_changes(
+        &mut self,
+        changes: impl Iterator<Item = (ChangedPath, u64)>,
+        existence: &Existence,
+    ) {
+        let built = self.built_during.map(|(_, ended)| ended.plus(NOTICED));
         for (path, at) in changes {
             self.newest = self.newest.max(at);
+            let is_deleted = existence.is_deleted(&path);
+            if let Some(known) = self.transient.get_mut(&path) {
+                *known = is_deleted;
+            } else if built.is_some_and(|built| existence.is_created_after(&path, built))
+                && !self.changes.contains_key(&path)
+            {
+                self.transient.insert(path.clone(), false);
+            }
             self.changes.insert(path, at);
         }
     }
 
+    /// Forgets files that are not in the image, are deleted, and are in no container any more: a later pod lacks nothing.
+    /// Changes up to `attempted` were given to all containers.
+    pub(crate) fn forget_transient(&mut self, attempted: u64) {
+        if self.has_stopped_containers {
+            return;
+        }
+        let reached = self.containers.values().map(|progress| progress.has).min();
+        let reached = reached.map_or(attempted, |has| has.min(attempted));
+        let changes = &mut self.changes;
+        self.transient.retain(|path, is_deleted| {
+            let is_over = *is_deleted && changes.get(path).is_some_and(|at| *at <= reached);
+            if is_over {
+                changes.remove(path);
+            }
+            !is_over
+        });
+    }
+
     fn retain_changes(&mut self, is_kept: impl Fn(&Path, u64) -> bool) {
         self.changes.retain(|path, at| is_kept(path, *at));
+        // A build that was running when they were created may have them.
+        self.transient.clear();
         self.newest = self.changes.values().copied().max().unwrap_or(0);
     }
 

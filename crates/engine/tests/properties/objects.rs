@@ -221,7 +221,12 @@ fn save(plan: &Plan, which: usize, time: i64) -> Option<Event> {
     };
     let watches: Vec<WatchId> = plan.keys().filter_map(own).collect();
     let watch = watches.get(which % watches.len().max(1))?.clone();
-    Some(Event::FilesChanged { watch, paths: vec![format!("/o/{time}").into()], written: None })
+    Some(Event::FilesChanged {
+        watch,
+        paths: vec![format!("/o/{time}").into()],
+        existence: Default::default(),
+        written: None,
+    })
 }
 
 /// Lets what runs for objects go on: what has not begun begins, what is applied is applied.

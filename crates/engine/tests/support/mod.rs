@@ -10,7 +10,7 @@ use lilt_engine::{
 };
 use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase, PodRef, RestartPolicy};
 use lilt_model::command::Command;
-use lilt_model::files::FileSet;
+use lilt_model::files::{Existence, FileSet};
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget, LiveUpdate, Run, Sync};
 use lilt_model::kubernetes::{CustomDeploy, Forward, KubernetesResource, ObjectRef, PodReadiness};
 use lilt_model::probe::{Probe, ProbeAction};
@@ -111,18 +111,48 @@ impl Script {
         self.event(Event::FilesChanged {
             watch: WatchId::Tiltfile(ResourceName::tiltfile()),
             paths: vec!["/p/Tiltfile".into()],
+            existence: Default::default(),
             written: None,
         })
     }
 
     pub fn save(&mut self, resource: &str, path: &str) -> &mut Self {
         let watch = WatchId::Local(resource.into());
-        self.event(Event::FilesChanged { watch, paths: vec![path.into()], written: None })
+        self.event(Event::FilesChanged {
+            watch,
+            paths: vec![path.into()],
+            existence: Default::default(),
+            written: None,
+        })
     }
 
     pub fn save_image(&mut self, resource: &str, image: &str, path: &str) -> &mut Self {
         let watch = WatchId::Image(resource.into(), image.into());
-        self.event(Event::FilesChanged { watch, paths: vec![path.into()], written: None })
+        self.event(Event::FilesChanged {
+            watch,
+            paths: vec![path.into()],
+            existence: Default::default(),
+            written: None,
+        })
+    }
+
+    /// A file of an image appears where there was nothing.
+    pub fn create_file(&mut self, resource: &str, path: &str) -> &mut Self {
+        // Longer than anything takes to be noticed.
+        self.time += 2;
+        let created_since = Some(Timestamp(self.time * 1_000_000));
+        let existence = Existence { created: vec![path.into()], created_since, ..Existence::default() };
+        self.files_changed(resource, vec![path.into()], existence)
+    }
+
+    pub fn delete_file(&mut self, resource: &str, path: &str) -> &mut Self {
+        let existence = Existence { deleted: vec![path.into()], ..Existence::default() };
+        self.files_changed(resource, vec![path.into()], existence)
+    }
+
+    pub fn files_changed(&mut self, resource: &str, paths: Vec<PathBuf>, existence: Existence) -> &mut Self {
+        let watch = WatchId::Image(resource.into(), resource.into());
+        self.event(Event::FilesChanged { watch, paths, existence, written: None })
     }
 
     pub fn trigger(&mut self, resource: &str) -> &mut Self {
