@@ -57,7 +57,8 @@ fn other_users_cannot_write_to_the_home_once_the_process_runs() {
     let mut child = start(&program, &[], &["sh", "-c", &line]);
     eventually("it runs", || read(&ready));
     assert_eq!((mode(&home), mode(&home.join("state/control"))), (0o755, 0o600));
-    kill(pid_of(&child), Signal::SIGKILL).unwrap();
+    // The agent ends its process with it; a kill would leave that behind, with the output of this test.
+    kill(pid_of(&child), Signal::SIGTERM).unwrap();
     child.wait().unwrap();
 }
 
@@ -98,7 +99,8 @@ fn home_of_another_user_keeps_the_state_for_the_container_user() {
     {
         assert!(!as_user(1001, line), "{line}");
     }
-    kill(pid_of(&child), Signal::SIGKILL).unwrap();
+    // The agent ends its process with it; a kill would leave that behind, with the output of this test.
+    kill(pid_of(&child), Signal::SIGTERM).unwrap();
     child.wait().unwrap();
 
     // A state directory of another user is rejected.
