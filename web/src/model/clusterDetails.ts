@@ -9,7 +9,11 @@ import type {
   Forward as ForwardSpec,
   Pod as ApiPod,
 } from "../generated/objects";
-import type { ObjectCondition as StatusCondition, ReportedNotice, ReportedObject } from "../generated/protocol";
+import type {
+  ObjectCondition as StatusCondition,
+  ReportedNotice,
+  ReportedObject,
+} from "../generated/protocol";
 
 interface ObjectList<Item> {
   items: Item[];
