@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lilt_client::sessions::{self, SessionRecord};
 use lilt_client::sign_in::{self, CurrentKeys};
 use lilt_client::{Client, DEFAULT_HOST, DEFAULT_PORT};
-use lilt_daemon::{CommandEnvironment, Ended, Habits, PluginOutput, Settings, Transport};
+use lilt_daemon::{CommandEnvironment, ExtraOptions, PluginOutput, SessionOutcome, Settings, Transport};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::terminal;
@@ -214,7 +214,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     mut plan: Plan,
     bound: Bound,
     beside: impl FnOnce(Reader, CancellationToken) -> F,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<SessionOutcome> {
     let auth = bound.auth();
     let cancel = bound.cancel;
     let command = format!("lilt {}", plan.command);
@@ -328,7 +328,7 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         forward_host: if is_localhost(host) { DEFAULT_HOST } else { host }.to_owned(),
         ci_timeout: plan.ci_timeout,
         output: files::own_output(),
-        habits: Habits::from_environment(),
+        extra: ExtraOptions::from_environment(),
         plugin_output: match plan.terminal_mode {
             TerminalMode::Stream | TerminalMode::None => PluginOutput::default().with_terminal(),
             // They read keys.

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::deployers::Deployers;
-use crate::landing::{Landing, Landings};
+use crate::in_flight::{InFlightWrite, InFlightWrites};
 use crate::minikube::ClusterEngine;
 use crate::runner::{ConnectionSlots, Readings};
 use crate::secrets;
@@ -53,7 +53,7 @@ pub(crate) struct Edges {
     /// Each is set once, by the runner that connects; tasks that need it are planned only after that.
     pub(crate) clusters: Arc<watch::Sender<BTreeMap<ClusterName, Connection>>>,
     /// What is being applied.
-    pub(crate) landings: Landings,
+    pub(crate) in_flight: InFlightWrites,
     /// The files of live updates that run.
     pub(crate) readings: Readings,
     /// Places for connections through forwarded ports.
@@ -88,13 +88,13 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) async fn tell(&self, event: Event) {
-        self.tell_with(event, 0).await;
+    pub(crate) async fn send(&self, event: Event) {
+        self.send_with(event, 0).await;
     }
 
     /// The same, for one of several that belong into one turn: so many others come at the same time.
-    pub(crate) async fn tell_with(&self, mut event: Event, companions: usize) {
-        secrets::keep_out_of_event(&self.logs.redactor(), &mut event);
+    pub(crate) async fn send_with(&self, mut event: Event, companions: usize) {
+        secrets::redact_event(&self.logs.redactor(), &mut event);
         // The loop outlives all runners; if it is gone, nobody is left to tell.
         let _ = self.events.send(Stamped { companions, ..Stamped::now(event) }).await;
     }
@@ -118,32 +118,32 @@ impl Context {
     }
 
     /// Something of a resource is about to be written to a cluster.
-    pub(crate) fn land(&self, resource: &ResourceName) -> Result<Landing, Failure> {
-        let begun = self.edges.landings.begin(resource, &self.cancel);
-        begun.ok_or_else(|| Failure::new(FailureKind::Cancelled, "it is no longer wanted"))
+    pub(crate) fn begin_write(&self, resource: &ResourceName) -> Result<InFlightWrite, Failure> {
+        let write = self.edges.in_flight.begin(resource, &self.cancel);
+        write.ok_or_else(|| Failure::new(FailureKind::Cancelled, "it is no longer wanted"))
     }
 
     /// After a cancellation: lets what is on its way to a cluster arrive, so that what deletes it comes later. `work` does no
     /// more than that.
-    pub(crate) async fn arrive<T>(&self, resource: &ResourceName, work: impl Future<Output = T>) {
-        if !self.edges.landings.is_under_way(resource) {
+    pub(crate) async fn drain_writes<T>(&self, resource: &ResourceName, work: impl Future<Output = T>) {
+        if !self.edges.in_flight.is_under_way(resource) {
             return;
         }
         tokio::select! {
             _ = work => {}
-            () = self.edges.landings.none_of(resource) => {}
+            () = self.edges.in_flight.none_of(resource) => {}
             () = self.shutdown.cancelled() => {}
             () = tokio::time::sleep(GRACE) => {}
         }
     }
 
     /// The engine inside a cluster, where it has one that builds.
-    pub(crate) fn engine_of(&self, name: &ClusterName) -> Option<Arc<ClusterEngine>> {
+    pub(crate) fn cluster_engine(&self, name: &ClusterName) -> Option<Arc<ClusterEngine>> {
         self.edges.clusters.borrow().get(name)?.engine.clone()
     }
 
     /// A command of what is deployed to a cluster: it meets that one.
-    pub(crate) fn meeting(&self, name: &ClusterName, command: &Command) -> Command {
+    pub(crate) fn with_kubeconfig(&self, name: &ClusterName, command: &Command) -> Command {
         let mut command = command.clone();
         if let Some(Connection { kubeconfig: Some(path), .. }) = self.edges.clusters.borrow().get(name) {
             command.env.push(("KUBECONFIG".to_owned(), path.display().to_string()));
@@ -152,16 +152,16 @@ impl Context {
     }
 
     /// Returns when the whole session ends, and what is under way has had its time.
-    pub(crate) async fn end_of_grace(&self) {
+    pub(crate) async fn shutdown_grace_elapsed(&self) {
         self.shutdown.cancelled().await;
         tokio::time::sleep(SHUTDOWN_GRACE).await;
     }
 
     /// Ends a process in the time that the occasion allows.
-    pub(crate) async fn stop(&self, process: &mut Process, daemons: Daemons) {
+    pub(crate) async fn stop_process(&self, process: &mut Process, daemons: Daemons) {
         // The guardian sees to them at the end; a look at all of them for each of many processes would take long.
         let daemons = if self.shutdown.is_cancelled() { Daemons::Leave } else { daemons };
-        let hurry = self.end_of_grace();
+        let hurry = self.shutdown_grace_elapsed();
         tokio::select! {
             _ = process.stop(GRACE, daemons) => {}
             () = hurry => {

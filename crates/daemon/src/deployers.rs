@@ -34,14 +34,14 @@ impl Deployers {
     }
 
     /// Whether another session deployed an object beside this one. It may have ended before this one began, and be no concern.
-    pub(crate) fn is_beside(&self, other: &OtherDeployer) -> bool {
+    pub(crate) fn deploys_concurrently(&self, other: &OtherDeployer) -> bool {
         let deployed_meanwhile = other.changed.is_some_and(|changed| changed > self.started);
-        deployed_meanwhile || self.runs_here(&other.name)
+        deployed_meanwhile || self.runs_on_this_machine(&other.name)
     }
 
     /// What to say of another session that deploys beside this one, once for each of them.
     pub(crate) fn warning(&self, object: &ObjectRef, other: &OtherDeployer) -> Option<String> {
-        if !self.is_beside(other) {
+        if !self.deploys_concurrently(other) {
             return None;
         }
         let is_new = self.warned_of.send_if_modified(|warned_of| warned_of.insert(other.name.clone()));
@@ -55,7 +55,7 @@ impl Deployers {
     }
 
     /// Whether it is a session of this user on this machine that has not ended.
-    fn runs_here(&self, other: &str) -> bool {
+    fn runs_on_this_machine(&self, other: &str) -> bool {
         let (Some((own_machine, _)), Some((machine, pid))) =
             (machine_and_pid(&self.own), machine_and_pid(other))
         else {

@@ -36,10 +36,10 @@ pub async fn docker_prune(
             used: Vec::new(),
         };
         // What cannot be done keeps nothing else from being done.
-        let mut troubles = Vec::new();
+        let mut failures = Vec::new();
         let mut knows_session = false;
         for cluster in &job.clusters {
-            match reach(&settings, &project, cluster, &guardian).await {
+            match connect(&settings, &project, cluster, &guardian).await {
                 Ok((engine, names)) => {
                     engines.push(engine);
                     job.names.extend(names);
@@ -47,7 +47,7 @@ pub async fn docker_prune(
                 }
                 Err(failure) => {
                     let whose = if cluster.is_session() { "default" } else { cluster.as_str() };
-                    troubles.push(format!("the cluster {whose}: {failure}"));
+                    failures.push(format!("the cluster {whose}: {failure}"));
                 }
             }
         }
@@ -60,13 +60,13 @@ pub async fn docker_prune(
         for engine in runner::distinct(engines.into_iter()) {
             let pruned = runner::prune(&engine, &job, true, |line| print(&format!("{line}\n"))).await;
             if let Err(failure) = pruned {
-                troubles.push(format!("the Docker engine at {}: {failure}", engine.address()));
+                failures.push(format!("the Docker engine at {}: {failure}", engine.address()));
             }
         }
-        match troubles.is_empty() {
+        match failures.is_empty() {
             true => Ok(()),
             false => {
-                Err(Failure::environment("not all old images could be removed").detail(troubles.join("\n")))
+                Err(Failure::environment("not all old images could be removed").detail(failures.join("\n")))
             }
         }
     };
@@ -93,7 +93,7 @@ fn clusters(project: &Project) -> Vec<ClusterName> {
 }
 
 /// The engine that builds for a cluster, and the images it has for it.
-async fn reach(
+async fn connect(
     settings: &Settings,
     project: &Project,
     cluster: &ClusterName,

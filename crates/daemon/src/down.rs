@@ -25,13 +25,13 @@ use crate::runner::evaluate;
 use crate::settings::Settings;
 
 /// Objects may have finalizers and pods take their time to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DELETE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long an interrupted evaluation may take to end what it runs.
 const LONGEST_STOP: Duration = Duration::from_millis(1500);
 
 /// What is deleted besides workloads and their like: only what was asked for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Extent {
+pub struct DownOptions {
     pub namespaces: bool,
     /// Of Docker Compose.
     pub volumes: bool,
@@ -40,7 +40,7 @@ pub struct Extent {
 /// Deletes what the Tiltfile names, whoever applied it. `print` gets text as it comes.
 pub async fn down(
     settings: Settings,
-    extent: Extent,
+    options: DownOptions,
     cancel: CancellationToken,
     mut print: impl FnMut(&str),
 ) -> Result<(), Failure> {
@@ -48,7 +48,7 @@ pub async fn down(
     let guardian = Guardian::of_this_program()?;
     let project = load(Arc::clone(&settings), &guardian, &cancel, &mut print).await?;
     let result = tokio::select! {
-        result = delete(&settings, &guardian, Doomed::of(project), extent, &mut print) => result,
+        result = delete(&settings, &guardian, DeletionTargets::of(project), options, &mut print) => result,
         () = cancel.cancelled() => Err(Failure::user("interrupted; some objects may be left")),
     };
     guardian.close().await;
@@ -57,34 +57,34 @@ pub async fn down(
 
 /// What a project has deployed, that of dependents first.
 #[derive(Default)]
-pub(crate) struct Doomed {
+pub(crate) struct DeletionTargets {
     /// By cluster, the session's own first.
     pub(crate) objects: BTreeMap<ClusterName, Vec<Value>>,
     pub(crate) commands: Vec<(ClusterName, Command)>,
     pub(crate) compose: Vec<ComposeProject>,
 }
 
-impl Doomed {
+impl DeletionTargets {
     /// Of the enabled resources alone: `down -- web` leaves the rest alone.
-    pub(crate) fn of(mut project: Project) -> Doomed {
+    pub(crate) fn of(mut project: Project) -> DeletionTargets {
         let all = std::mem::take(&mut project.resources).into_iter();
         let enabled: Vec<Resource> = all.filter(|resource| project.is_enabled(&resource.name)).collect();
-        let mut doomed = Doomed::default();
+        let mut targets = DeletionTargets::default();
         for resource in order::dependents_first(enabled) {
             match resource.body {
                 Body::Kubernetes(kubernetes) => match kubernetes.custom_deploy {
-                    Some(custom) => doomed.commands.push((kubernetes.cluster, custom.delete)),
-                    None => doomed.objects.entry(kubernetes.cluster).or_default().extend(kubernetes.objects),
+                    Some(custom) => targets.commands.push((kubernetes.cluster, custom.delete)),
+                    None => targets.objects.entry(kubernetes.cluster).or_default().extend(kubernetes.objects),
                 },
                 Body::Compose(compose) => {
-                    if !doomed.compose.contains(&compose.project) {
-                        doomed.compose.push(compose.project);
+                    if !targets.compose.contains(&compose.project) {
+                        targets.compose.push(compose.project);
                     }
                 }
                 Body::Local(_) => {}
             }
         }
-        doomed
+        targets
     }
 }
 
@@ -92,17 +92,17 @@ impl Doomed {
 async fn delete(
     settings: &Settings,
     guardian: &Guardian,
-    doomed: Doomed,
-    extent: Extent,
+    targets: DeletionTargets,
+    options: DownOptions,
     print: &mut impl FnMut(&str),
 ) -> Result<(), Failure> {
     let mut failures = Vec::new();
     let mut objects: Vec<(ClusterName, Vec<Value>)> = Vec::new();
-    for (cluster, doomed) in doomed.objects {
-        objects.push((cluster, spare(doomed, extent, print)));
+    for (cluster, targets) in targets.objects {
+        objects.push((cluster, without_kept(targets, options, print)));
     }
     objects.retain(|(_, objects)| !objects.is_empty());
-    if objects.is_empty() && doomed.commands.is_empty() && doomed.compose.is_empty() {
+    if objects.is_empty() && targets.commands.is_empty() && targets.compose.is_empty() {
         print("Nothing to delete\n");
         return Ok(());
     }
@@ -112,9 +112,9 @@ async fn delete(
             Err(failure) => failures.push(failure),
         }
     }
-    failures.extend(commands::run_all(settings, guardian, doomed.commands, print).await);
-    for project in &doomed.compose {
-        failures.extend(commands::compose_down(guardian, project, extent.volumes, print).await.err());
+    failures.extend(commands::run_all(settings, guardian, targets.commands, print).await);
+    for project in &targets.compose {
+        failures.extend(commands::compose_down(guardian, project, options.volumes, print).await.err());
     }
     summary(failures)
 }
@@ -131,13 +131,17 @@ fn summary(mut failures: Vec<Failure>) -> Result<(), Failure> {
 }
 
 /// Says what stays, and returns the rest.
-pub(crate) fn spare(objects: Vec<Value>, extent: Extent, print: &mut impl FnMut(&str)) -> Vec<Value> {
+pub(crate) fn without_kept(
+    objects: Vec<Value>,
+    options: DownOptions,
+    print: &mut impl FnMut(&str),
+) -> Vec<Value> {
     let (kept, objects): (Vec<Value>, Vec<Value>) = objects.into_iter().partition(is_kept);
     for object in kept.iter().filter_map(ObjectRef::of) {
         print(&format!("Keeping {object}, as its annotation tilt.dev/down-policy says\n"));
     }
     let (namespaces, objects): (Vec<Value>, Vec<Value>) =
-        objects.into_iter().partition(|object| !extent.namespaces && is_namespace(object));
+        objects.into_iter().partition(|object| !options.namespaces && is_namespace(object));
     if !namespaces.is_empty() {
         let names: Vec<String> = namespaces.iter().filter_map(ObjectRef::of).map(|it| it.name).collect();
         print(&format!("Not deleting namespaces: {}\n", names.join(", ")));
@@ -162,7 +166,7 @@ async fn delete_objects(
         false => format!("Deleting kubernetes objects of the context {name}:\n"),
     });
     let mut failures = Vec::new();
-    for (object, outcome) in cluster.delete_each(objects, Some(PATIENCE)).await? {
+    for (object, outcome) in cluster.delete_each(objects, Some(DELETE_TIMEOUT)).await? {
         let note = match outcome {
             Ok(DeleteOutcome::Deleted) => "",
             Ok(DeleteOutcome::AlreadyGone) => " (already gone)",
@@ -200,19 +204,19 @@ pub(crate) async fn load(
             settings.args.clone(),
             &guardian,
             &stopped,
-            &mut |said| {
+            &mut |message| {
                 // After an interruption nobody listens.
-                let _ = lines.blocking_send(said.to_string());
+                let _ = lines.blocking_send(message.to_string());
             },
         )
     });
-    let passing_on = async {
+    let forward_output = async {
         while let Some(text) = printed.recv().await {
             print(&format!("{text}\n"));
         }
     };
     tokio::select! {
-        () = passing_on => {}
+        () = forward_output => {}
         () = cancel.cancelled() => {
             stop.store(true, Ordering::Relaxed);
             drop(printed);
@@ -249,12 +253,12 @@ mod tests {
         let kept = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": annotations}});
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}});
         let all = vec![namespace.clone(), kept, service.clone()];
-        let mut said = String::new();
-        let left = spare(all.clone(), Extent::default(), &mut |text| said.push_str(text));
+        let mut message = String::new();
+        let left = without_kept(all.clone(), DownOptions::default(), &mut |text| message.push_str(text));
         assert_eq!(left, std::slice::from_ref(&service));
-        assert!(said.contains("Not deleting namespaces: n\nRun with --delete-namespaces"), "{said}");
-        assert!(said.contains("Keeping s:secret"), "{said}");
-        let left = spare(all, Extent { namespaces: true, volumes: false }, &mut |_| {});
+        assert!(message.contains("Not deleting namespaces: n\nRun with --delete-namespaces"), "{message}");
+        assert!(message.contains("Keeping s:secret"), "{message}");
+        let left = without_kept(all, DownOptions { namespaces: true, volumes: false }, &mut |_| {});
         assert_eq!(left, [namespace, service]);
     }
 }

@@ -7,7 +7,7 @@ use lilt_host::environment;
 use lilt_host::process::{Exit, Guardian, Launch};
 use lilt_model::Failure;
 
-use crate::tool;
+use crate::program;
 
 /// An engine inside a cluster.
 #[derive(Debug)]
@@ -20,13 +20,14 @@ pub(crate) struct ClusterEngine {
 /// The engine of a profile; none if it has none, or if the user names another engine that is to build.
 pub(crate) async fn engine(guardian: &Guardian, profile: &str) -> Result<Option<ClusterEngine>, Failure> {
     let Some(variables) = docker_env(guardian, profile).await? else { return Ok(None) };
-    let said = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let exported =
+        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     let named = environment::variable(environment::DOCKER_HOST);
-    let own = said(environment::DOCKER_HOST).unwrap_or_default();
+    let own = exported(environment::DOCKER_HOST).unwrap_or_default();
     if named.is_some_and(|named| named.trim_end_matches('/') != own.trim_end_matches('/')) {
         return Ok(None);
     }
-    let lookup = |name: &str| said(name).or_else(|| environment::variable(name));
+    let lookup = |name: &str| exported(name).or_else(|| environment::variable(name));
     let engine = Engine::connect(&lookup, environment::home().as_deref()).map_err(|failure| Failure {
         message: format!("cannot use minikube's engine: {}", failure.message),
         ..failure
@@ -35,7 +36,7 @@ pub(crate) async fn engine(guardian: &Guardian, profile: &str) -> Result<Option<
 }
 
 /// What a minikube says that has no such engine, or several.
-const HAS_NONE: [&str; 4] = [
+const NO_ENGINE_ERRORS: [&str; 4] = [
     "ENV_DRIVER_CONFLICT",
     "ENV_MULTINODE_CONFLICT",
     "ENV_DOCKER_UNAVAILABLE",
@@ -46,10 +47,10 @@ const HAS_NONE: [&str; 4] = [
 async fn docker_env(guardian: &Guardian, profile: &str) -> Result<Option<Vec<(String, String)>>, Failure> {
     let argv = ["minikube", "-p", profile, "docker-env", "--shell", "sh"].map(str::to_owned).to_vec();
     let launch = Launch { argv, dir: "/".into(), env: Vec::new(), unset: Vec::new() };
-    let tool::Ran { exit, output, errors } = tool::run(guardian, &launch, None).await?;
+    let program::ProgramOutput { exit, output, errors } = program::run(guardian, &launch, None).await?;
     match exit {
         Exit::Code(0) => Ok(Some(exports(&output))),
-        _ if HAS_NONE.iter().any(|words| errors.contains(words)) => Ok(None),
+        _ if NO_ENGINE_ERRORS.iter().any(|words| errors.contains(words)) => Ok(None),
         _ => Err(Failure::environment(
             "cannot read the variables of minikube's engine (`minikube docker-env`)",
         )

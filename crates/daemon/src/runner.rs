@@ -1,7 +1,9 @@
 //! One async function per kind of task. Each ends with exactly one terminal event where its kind has one, and
 //! leaves nothing behind when it is cancelled.
 
+mod api_retry;
 mod apply;
+mod capture;
 mod cleanup;
 mod cluster;
 mod command;
@@ -17,11 +19,9 @@ mod log_stream;
 mod namespace;
 mod objects;
 mod outage;
-mod patience;
 mod pod_report;
 mod probe;
 mod prune;
-mod reading;
 mod report;
 mod sync;
 mod telemetry;
@@ -34,9 +34,9 @@ use tokio::sync::watch::Receiver;
 
 use crate::context::Context;
 
-pub(crate) use connect::{Reached, reach};
+pub(crate) use connect::{Connected, connect};
 pub(crate) use deploy::base::Base;
-pub(crate) use deploy::{FirstBuild, Named, foreseen, in_pods, injections};
+pub(crate) use deploy::{CachedBuild, ImageReferences, cached_references, in_pods, injections};
 pub(crate) use forward::ConnectionSlots;
 pub(crate) use load::evaluate;
 pub(crate) use prune::{distinct, prune};
@@ -47,7 +47,7 @@ pub(crate) async fn run(feed: Receiver<Task>, context: Context) {
     let task = feed.borrow().clone();
     match task {
         Task::Load { tiltfile: name, load, cause, path, args, secrets } => {
-            load::run(context, load::Order { name, load, cause, path, args, secrets }).await;
+            load::run(context, load::LoadJob { name, load, cause, path, args, secrets }).await;
         }
         Task::Apply { name, run, job } => apply::run(context, name, run, &job).await,
         Task::Image { object, run, job, resource } => image::run(context, object, run, resource, &job).await,
@@ -103,5 +103,5 @@ async fn refuse(context: Context, resource: ResourceName, update: u64, cause: &C
     report::failed(&mut span, &failure);
     drop(span);
     let outcome = UpdateOutcome { failure: Some(failure), ..UpdateOutcome::success() };
-    context.tell(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
+    context.send(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
 }

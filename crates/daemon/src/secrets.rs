@@ -9,7 +9,7 @@ use lilt_model::secret::{Redactor, redact_values};
 use lilt_model::timeline::UpdateRecord;
 
 /// Redacts what a runner reports, before it becomes state.
-pub(crate) fn keep_out_of_event(redactor: &Redactor, event: &mut Event) {
+pub(crate) fn redact_event(redactor: &Redactor, event: &mut Event) {
     if redactor.is_empty() {
         return;
     }
@@ -69,7 +69,7 @@ fn redact_build(redactor: &Redactor, build: &mut BuildRecord) {
 }
 
 /// Redacts what is kept of an update for the whole session.
-pub(crate) fn keep_out_of_record(redactor: &Redactor, record: &mut UpdateRecord) {
+pub(crate) fn redact_record(redactor: &Redactor, record: &mut UpdateRecord) {
     if redactor.is_empty() {
         return;
     }
@@ -79,7 +79,7 @@ pub(crate) fn keep_out_of_record(redactor: &Redactor, record: &mut UpdateRecord)
 }
 
 /// Out of what is shown of a resource, wherever the words came from.
-pub(crate) fn keep_out_of_object(redactor: &Redactor, resource: &mut UIResource) {
+pub(crate) fn redact_resource(redactor: &Redactor, resource: &mut UIResource) {
     if redactor.is_empty() {
         return;
     }
@@ -118,7 +118,7 @@ fn redact_json(redactor: &Redactor, text: &mut String) {
 }
 
 /// The same of the session: why something is unreachable.
-pub(crate) fn keep_out_of_session(redactor: &Redactor, session: &mut UISession) {
+pub(crate) fn redact_session(redactor: &Redactor, session: &mut UISession) {
     if !redactor.is_empty() {
         redact_annotations(redactor, &mut session.metadata);
     }
@@ -149,7 +149,7 @@ mod tests {
         let detail = "login -p hunter2".to_owned();
         let mut event =
             Event::StageBegan { resource: "web".into(), update: 1, stage: StageKind::Run, detail };
-        keep_out_of_event(&redactor(), &mut event);
+        redact_event(&redactor(), &mut event);
         let Event::StageBegan { detail, .. } = event else { panic!("another event") };
         assert_eq!(detail, format!("login -p {hidden}"));
         let mut record = UpdateRecord {
@@ -161,7 +161,7 @@ mod tests {
             error: Some("no hunter2".into()),
             stages: vec![Stage::new(StageKind::Run, "login -p hunter2", Timestamp::ZERO)],
         };
-        keep_out_of_record(&redactor(), &mut record);
+        redact_record(&redactor(), &mut record);
         assert_eq!(record.cause, format!("Changed: {hidden}"));
         assert_eq!(record.error, Some(format!("no {hidden}")));
         assert_eq!(record.stages[0].detail, format!("login -p {hidden}"));
@@ -174,7 +174,7 @@ mod tests {
             ..lilt_engine::UpdateOutcome::failed(Failure::user("no hunter2"))
         };
         let mut event = Event::UpdateEnded { resource: "web".into(), update: 1, outcome: Box::new(outcome) };
-        keep_out_of_event(&redactor(), &mut event);
+        redact_event(&redactor(), &mut event);
         let Event::UpdateEnded { outcome, .. } = event else { panic!("another event") };
         let hidden = "[redacted secret db:pw]";
         assert_eq!(outcome.warnings, [format!("{hidden} is weak")]);
@@ -215,7 +215,7 @@ mod tests {
         });
         let pod: Box<Pod> = serde_json::from_value(pod).unwrap();
         let mut event = Event::PodChanged { pod };
-        keep_out_of_event(&redactor(), &mut event);
+        redact_event(&redactor(), &mut event);
         let Event::PodChanged { pod } = event else { panic!("another event") };
         let hidden = "[redacted secret db:pw]";
         assert_eq!(pod.message, Some(format!("no {hidden}")));
@@ -237,7 +237,7 @@ mod tests {
         metadata.annotations.insert(annotation::RESOURCE_DEPS.into(), "[\"hunter2\"]".into());
         let status = UIResourceStatus { build_history: vec![ended], ..UIResourceStatus::default() };
         let mut resource = UIResource::new(metadata, status);
-        keep_out_of_object(&redactor, &mut resource);
+        redact_resource(&redactor, &mut resource);
         let hidden = "[redacted secret db:pw]";
         assert_eq!(resource.status.build_history[0].error, format!("login with {hidden} failed"));
         assert_eq!(resource.status.build_history[0].warnings, [format!("{hidden} is weak")]);

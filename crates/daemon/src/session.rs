@@ -23,8 +23,8 @@ use crate::api::{Objects, Store};
 use crate::context::{Context, Edges, Stamped, update_span_id};
 use crate::deployers::Deployers;
 use crate::examine;
-use crate::landing::Landings;
-use crate::look::Looks;
+use crate::in_flight::InFlightWrites;
+use crate::object_queries::ObjectQueries;
 use crate::recording::Recording;
 use crate::runner::{ConnectionSlots, Readings};
 use crate::secrets;
@@ -42,11 +42,11 @@ const QUIET: Duration = Duration::from_secs(2);
 /// Everything that runs must have ended by then. A shell prompt that takes longer feels broken.
 const LONGEST_SHUTDOWN: Duration = Duration::from_millis(1800);
 /// How long the end of `ci` waits for the logs of containers that have ended.
-const LAST_WORDS: Duration = Duration::from_secs(20);
+const FINAL_LOGS_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How a session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum SessionOutcome {
     /// It was told to.
     Cancelled,
     /// `ci` is done.
@@ -60,7 +60,7 @@ pub async fn run(
     store: Store,
     logs: LogWriter,
     cancel: CancellationToken,
-) -> Result<Ended, Failure> {
+) -> Result<SessionOutcome, Failure> {
     let (events, mut incoming) = mpsc::channel(EVENTS);
     let shutdown = CancellationToken::new();
     let options = Options {
@@ -70,9 +70,9 @@ pub async fn run(
         build_date: settings.build_date.clone(),
         args: settings.args.clone(),
         pid: std::process::id(),
-        cascade: settings.habits.cascade,
-        drift: settings.habits.drift,
-        restart_servers: settings.habits.restart_servers,
+        cascade: settings.extra.cascade,
+        drift: settings.extra.drift,
+        restart_servers: settings.extra.restart_servers,
         ci_timeout: settings.ci_timeout,
         context: settings.kubeconfig.context().map(str::to_owned),
         namespace: settings.namespace.clone(),
@@ -83,7 +83,7 @@ pub async fn run(
     });
     let guardian = Guardian::of_this_program()?.with_open_files(open_files);
     let recording =
-        settings.habits.record.as_ref().map(|path| Recording::begin(path, &options)).transpose()?;
+        settings.extra.record.as_ref().map(|path| Recording::begin(path, &options)).transpose()?;
     let started = lilt_host::clock::now();
     let context = Context {
         edges: Edges {
@@ -91,7 +91,7 @@ pub async fn run(
             guardian: guardian.clone(),
             docker: examine::engine().map(Arc::new),
             clusters: Arc::new(watch::Sender::new(BTreeMap::new())),
-            landings: Landings::default(),
+            in_flight: InFlightWrites::default(),
             readings: Readings::default(),
             forward_slots: ConnectionSlots::within(lilt_host::limits::open_files()),
             deployers: Deployers::of_session(&settings.tiltfile, started),
@@ -113,35 +113,35 @@ pub async fn run(
         objects,
         recording,
         loaded: None,
-        looks: Looks::new(),
+        object_queries: ObjectQueries::new(),
         awaited: 0,
     };
-    session.take_now(Event::Started);
+    session.apply_now(Event::Started);
     let ended = loop {
         session.turn();
-        if let Some(verdict) = session.decided() {
-            break Ended::Verdict(verdict);
+        if let Some(verdict) = session.verdict_in_ci() {
+            break SessionOutcome::Verdict(verdict);
         }
         let loaded = session.loaded;
         tokio::select! {
             biased;
-            () = cancel.cancelled() => break Ended::Cancelled,
-            Some(event) = incoming.recv() => session.take(event),
-            Some(request) = requests.recv() => session.take_now(Event::Requested { request }),
-            Some(write) = writes.recv() => session.take_write(write),
-            broken = session.tasks.next_ended() => session.note_broken(broken),
-            () = quiet(loaded) => session.give_back(),
+            () = cancel.cancelled() => break SessionOutcome::Cancelled,
+            Some(event) = incoming.recv() => session.apply_event(event),
+            Some(request) = requests.recv() => session.apply_now(Event::Requested { request }),
+            Some(write) = writes.recv() => session.apply_write(write),
+            panicked = session.tasks.next_ended() => session.note_panic(panicked),
+            () = quiet_after_load(loaded) => session.release_code_pages(),
             query = session.queries.next() => session.answer(query),
-            Some(()) = session.looks.next_ended() => {}
+            Some(()) = session.object_queries.next_ended() => {}
         }
         for _ in 0..DRAINED {
             let Ok(event) = incoming.try_recv() else { break };
-            session.take(event);
+            session.apply_event(event);
         }
         session.take_companions(&mut incoming).await;
     };
-    if matches!(ended, Ended::Verdict(_)) {
-        session.hear_last_words(&mut incoming, &cancel).await;
+    if matches!(ended, SessionOutcome::Verdict(_)) {
+        session.drain_final_logs(&mut incoming, &cancel).await;
     }
     shutdown.cancel();
     session.queries.leave_notices(all_notices(&session.state));
@@ -151,7 +151,7 @@ pub async fn run(
 }
 
 /// Returns a while after a load.
-async fn quiet(loaded: Option<tokio::time::Instant>) {
+async fn quiet_after_load(loaded: Option<tokio::time::Instant>) {
     match loaded {
         Some(at) => tokio::time::sleep_until(at + QUIET).await,
         None => std::future::pending().await,
@@ -168,13 +168,13 @@ struct Session {
     recording: Option<Recording>,
     /// When the Tiltfile was last loaded, until what only that needed was given back.
     loaded: Option<tokio::time::Instant>,
-    looks: Looks,
+    object_queries: ObjectQueries,
     /// Events that belong into this turn and have not come yet.
     awaited: usize,
 }
 
 impl Session {
-    fn give_back(&mut self) {
+    fn release_code_pages(&mut self) {
         self.loaded = None;
         lilt_host::memory::release_code_pages();
     }
@@ -183,13 +183,13 @@ impl Session {
     async fn take_companions(&mut self, incoming: &mut mpsc::Receiver<Stamped>) {
         while self.awaited > 0 {
             match tokio::time::timeout(COMPANIONS, incoming.recv()).await {
-                Ok(Some(event)) => self.take(event),
+                Ok(Some(event)) => self.apply_event(event),
                 _ => self.awaited = 0,
             }
         }
     }
 
-    fn take(&mut self, Stamped { at, event, companions }: Stamped) {
+    fn apply_event(&mut self, Stamped { at, event, companions }: Stamped) {
         // The first of them says how many are to come.
         self.awaited = match self.awaited {
             0 => companions,
@@ -221,7 +221,7 @@ impl Session {
                 Some((cluster, objects)) => {
                     let objects = objects.cloned().collect();
                     let context = self.tasks.context().clone();
-                    return self.looks.begin(context, cluster.clone(), objects, query);
+                    return self.object_queries.begin(context, cluster.clone(), objects, query);
                 }
                 None => json!([]),
             },
@@ -229,20 +229,20 @@ impl Session {
         query.answer(answer);
     }
 
-    fn take_now(&mut self, event: Event) {
-        self.take(Stamped::now(event));
+    fn apply_now(&mut self, event: Event) {
+        self.apply_event(Stamped::now(event));
     }
 
-    fn take_write(&mut self, write: WriteRequest) {
+    fn apply_write(&mut self, write: WriteRequest) {
         for event in self.objects.write(&self.state, write) {
-            self.take_now(event);
+            self.apply_now(event);
         }
     }
 
-    fn note_broken(&mut self, broken: Option<(lilt_engine::TaskId, Failure)>) {
-        if let Some((task, failure)) = broken {
+    fn note_panic(&mut self, panicked: Option<(lilt_engine::TaskId, Failure)>) {
+        if let Some((task, failure)) = panicked {
             tracing::error!(?task, %failure, "a task broke");
-            self.take_now(Event::TaskBroke { task, failure });
+            self.apply_now(Event::TaskBroke { task, failure });
         }
     }
 
@@ -257,14 +257,14 @@ impl Session {
         let touched = self.state.take_touched();
         if touched.session {
             let mut session = project_session(&self.state);
-            secrets::keep_out_of_session(&redactor, &mut session);
+            secrets::redact_session(&redactor, &mut session);
             self.objects.put_session(&self.state, session);
         }
         for name in touched.resources {
             self.reconcile(&name);
             let mut resource = project_resource(&self.state, &name);
             if let Some(resource) = &mut resource {
-                secrets::keep_out_of_object(&redactor, resource);
+                secrets::redact_resource(&redactor, resource);
             }
             self.objects.put_resource(&self.state, &name, resource);
         }
@@ -284,12 +284,12 @@ impl Session {
             self.logs.span(id, Some(note.resource), Source::Build).print(note.level, &note.text);
         }
         for (name, mut record) in self.state.take_records() {
-            secrets::keep_out_of_record(&redactor, &mut record);
+            secrets::redact_record(&redactor, &mut record);
             self.objects.put_record(name, record);
         }
         let consequences = self.objects.commit();
         if !consequences.is_empty() {
-            consequences.into_iter().for_each(|event| self.take_now(event));
+            consequences.into_iter().for_each(|event| self.apply_now(event));
             self.turn();
         }
     }
@@ -301,14 +301,14 @@ impl Session {
         }
     }
 
-    fn decided(&self) -> Option<Verdict> {
+    fn verdict_in_ci(&self) -> Option<Verdict> {
         if self.state.mode() == Mode::Ci { verdict(&self.state) } else { None }
     }
 
     /// What a job or a broken container said to its end is what people look for: nothing else ends before it is shown.
-    async fn hear_last_words(&mut self, incoming: &mut mpsc::Receiver<Stamped>, cancel: &CancellationToken) {
-        self.tasks.stop_those(|id| matches!(id, TaskId::LogStream(..)));
-        let deadline = tokio::time::sleep(LAST_WORDS);
+    async fn drain_final_logs(&mut self, incoming: &mut mpsc::Receiver<Stamped>, cancel: &CancellationToken) {
+        self.tasks.stop_matching(|id| matches!(id, TaskId::LogStream(..)));
+        let deadline = tokio::time::sleep(FINAL_LOGS_TIMEOUT);
         tokio::pin!(deadline);
         while self.tasks.is_stopping() {
             tokio::select! {

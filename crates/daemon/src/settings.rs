@@ -61,7 +61,7 @@ pub struct Settings {
     pub ci_timeout: Option<Duration>,
     /// Where lilt's own output goes. It is no change, or telling of an update would cause the next.
     pub output: Vec<PathBuf>,
-    pub habits: Habits,
+    pub extra: ExtraOptions,
     /// Where commands that run no session print what exec plugins say, such as a device code. Sessions log it.
     pub plugin_output: PluginOutput,
 }
@@ -102,7 +102,7 @@ impl Settings {
             forward_host: String::new(),
             ci_timeout: None,
             output: Vec::new(),
-            habits: Habits::default(),
+            extra: ExtraOptions::default(),
             plugin_output: PluginOutput::default(),
         }
     }
@@ -130,9 +130,9 @@ impl Settings {
     }
 }
 
-/// Habits of a session that Tilt does not have. They are set by the environment, so that a Tiltfile stays a Tiltfile.
+/// ExtraOptions of a session that Tilt does not have. They are set by the environment, so that a Tiltfile stays a Tiltfile.
 #[derive(Clone, Debug, Default)]
-pub struct Habits {
+pub struct ExtraOptions {
     /// A resource that was updated makes those that depend on it update, too.
     pub cascade: bool,
     /// Servers that end are started again, each time later.
@@ -145,7 +145,7 @@ pub struct Habits {
     pub node_commands: Vec<String>,
 }
 
-impl Habits {
+impl ExtraOptions {
     /// Those for the nodes of one cluster.
     pub(crate) fn node_commands_of(&self, cluster: &ClusterName, context: &str) -> Vec<String> {
         let is_for = |line: &String| match line.strip_prefix('@').and_then(|rest| rest.split_once(' ')) {
@@ -194,10 +194,11 @@ mod tests {
     #[test]
     fn nodes_are_reached_as_the_user_says_for_each_cluster() {
         let lines = ["ssh one sudo ctr", "@far ssh two sudo ctr", "@near  ssh three sudo ctr"];
-        let habits = Habits { node_commands: lines.map(str::to_owned).into(), ..Habits::default() };
+        let extra =
+            ExtraOptions { node_commands: lines.map(str::to_owned).into(), ..ExtraOptions::default() };
         let session = ClusterName::default();
-        assert_eq!(habits.node_commands_of(&session, "near"), ["ssh one sudo ctr", "ssh three sudo ctr"]);
-        assert_eq!(habits.node_commands_of(&ClusterName::from("far"), "far"), ["ssh two sudo ctr"]);
-        assert!(habits.node_commands_of(&ClusterName::from("other"), "other").is_empty());
+        assert_eq!(extra.node_commands_of(&session, "near"), ["ssh one sudo ctr", "ssh three sudo ctr"]);
+        assert_eq!(extra.node_commands_of(&ClusterName::from("far"), "far"), ["ssh two sudo ctr"]);
+        assert!(extra.node_commands_of(&ClusterName::from("other"), "other").is_empty());
     }
 }

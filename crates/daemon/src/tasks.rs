@@ -122,7 +122,7 @@ impl Tasks {
             self.slots.remove(&section);
         }
         let panic = ended.err().filter(JoinError::is_panic)?;
-        Some((id, Failure::internal(panic_words(panic))))
+        Some((id, Failure::internal(panic_message(panic))))
     }
 
     /// Cancels everything; [`Tasks::next_ended`] then tells of the ends.
@@ -133,7 +133,7 @@ impl Tasks {
     }
 
     /// Cancels some; the others go on.
-    pub(crate) fn stop_those(&mut self, which: impl Fn(&TaskId) -> bool) {
+    pub(crate) fn stop_matching(&mut self, which: impl Fn(&TaskId) -> bool) {
         let slots = self.slots.values_mut().flat_map(BTreeMap::iter_mut);
         for (_, slot) in slots.filter(|(id, _)| which(id)) {
             stop(slot, None);
@@ -166,7 +166,7 @@ fn stop(slot: &mut Slot, next: Option<Task>) {
     }
 }
 
-fn panic_words(panic: JoinError) -> String {
+fn panic_message(panic: JoinError) -> String {
     let payload = panic.into_panic();
     let words = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     words.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a task panicked".into())

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use lilt_client::sessions;
-use lilt_daemon::{Ended, Transport};
+use lilt_daemon::{SessionOutcome, Transport};
 use lilt_engine::{Mode, Verdict};
 use lilt_host::terminal;
 use lilt_model::{Failure, ResourceName, duration};
@@ -43,18 +43,18 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     })
     .await?;
     match ended {
-        Ended::Verdict(Verdict::Ready) => {
+        SessionOutcome::Verdict(Verdict::Ready) => {
             terminal::line("SUCCESS. All workloads are healthy.");
             Ok(ExitCode::SUCCESS)
         }
-        Ended::Verdict(Verdict::Broken { resource, cause }) => {
+        SessionOutcome::Verdict(Verdict::Broken { resource, cause }) => {
             let failure = Failure::user(format!("{resource}: {cause}"));
             // Of the Tiltfile the failure itself tells everything.
             let logs = logs.filter(|_| !resource.is_tiltfile());
             let last = logs.map(|logs| last_lines(&logs, &resource)).unwrap_or_default();
             Err(if last.is_empty() { failure } else { failure.detail(told(&resource, &last)) }.into())
         }
-        Ended::Verdict(Verdict::TimedOut { after, waiting }) => {
+        SessionOutcome::Verdict(Verdict::TimedOut { after, waiting }) => {
             let count = waiting.len();
             let plural = if count == 1 { "resource was" } else { "resources were" };
             let words = format!("Timeout after {}: {count} {plural} not ready", duration::display(after));
@@ -62,7 +62,7 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
             let hint = "--timeout, or ci_settings(timeout=…) in the Tiltfile, gives it more time";
             Err(Failure::environment(words).detail(lines.join("\n")).hint(hint).into())
         }
-        Ended::Cancelled => Err(Failure::user("interrupted before everything was ready").into()),
+        SessionOutcome::Cancelled => Err(Failure::user("interrupted before everything was ready").into()),
     }
 }
 

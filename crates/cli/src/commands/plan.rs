@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use lilt_client::sessions;
 use lilt_cluster::{FieldChange, Preview};
-use lilt_daemon::{Deletion, Leaving, Outlook, ResourceOutlook, Standing};
+use lilt_daemon::{DeployedResource, DownDryRun, DryRun, Removal, ResourceDryRun};
 use lilt_host::session_dir::SessionDir;
 use lilt_host::terminal;
 use lilt_model::kubernetes::ObjectRef;
@@ -65,7 +65,7 @@ pub(crate) async fn run(plan: Plan) -> anyhow::Result<ExitCode> {
         Format::Json => terminal::aside(text.trim_end()),
     };
     if plan.down {
-        let deletion = lilt_daemon::deletion(settings, cancel, print).await?;
+        let deletion = lilt_daemon::dry_run_down(settings, cancel, print).await?;
         match plan.output {
             Format::Text => terminal::print(&deletion_text(&deletion)),
             Format::Json => terminal::json(&deletion_json(&deletion))?,
@@ -73,17 +73,17 @@ pub(crate) async fn run(plan: Plan) -> anyhow::Result<ExitCode> {
         let deletes = !deletion.runs.is_empty() || deletion.objects.iter().any(|(_, there)| *there);
         return Ok(ExitCode::from(if deletes { CHANGES } else { 0 }));
     }
-    let standing = standing(&settings.tiltfile).await?;
-    let outlook = lilt_daemon::outlook(settings, standing, cancel, print).await?;
+    let deployed = deployed_resources(&settings.tiltfile).await?;
+    let dry_run = lilt_daemon::dry_run(settings, deployed, cancel, print).await?;
     match plan.output {
-        Format::Text => terminal::print(&text(&outlook)),
-        Format::Json => terminal::json(&outlook_json(&outlook))?,
+        Format::Text => terminal::print(&text(&dry_run)),
+        Format::Json => terminal::json(&dry_run_json(&dry_run))?,
     }
-    Ok(ExitCode::from(code(&outlook)))
+    Ok(ExitCode::from(code(&dry_run)))
 }
 
 /// What the session of this Tiltfile has deployed, if one runs.
-async fn standing(tiltfile: &Path) -> Result<Vec<Standing>, Failure> {
+async fn deployed_resources(tiltfile: &Path) -> Result<Vec<DeployedResource>, Failure> {
     let Some(running) = sessions::running().into_iter().find(|running| running.tiltfile == tiltfile) else {
         return Ok(Vec::new());
     };
@@ -92,10 +92,10 @@ async fn standing(tiltfile: &Path) -> Result<Vec<Standing>, Failure> {
     let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     // Those of the Tiltfile; what people applied by hand is theirs.
     let is_ours = |item: &&Value| item["metadata"]["annotations"]["tilt.dev/managed-by"] == "buildcontrol";
-    items.iter().filter(is_ours).map(read_standing).collect()
+    items.iter().filter(is_ours).map(read_deployed).collect()
 }
 
-fn read_standing(item: &Value) -> Result<Standing, Failure> {
+fn read_deployed(item: &Value) -> Result<DeployedResource, Failure> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let read = |yaml: &str| {
         let objects = yaml::objects(yaml).map_err(|error| Failure::internal(error.to_string()))?;
@@ -106,15 +106,15 @@ fn read_standing(item: &Value) -> Result<Standing, Failure> {
     // What was made once is compared with what was asked for, and not with what somebody had made of it by then.
     for manifest in read(&text(&item["spec"]["yaml"]))?.iter().filter(|it| lilt_cluster::is_create_once(it)) {
         objects.iter_mut().filter(|object| is_of(object, manifest)).for_each(|object| {
-            let place = object["metadata"]["namespace"].take();
+            let namespace = object["metadata"]["namespace"].take();
             object.clone_from(manifest);
-            if !place.is_null() {
-                object["metadata"]["namespace"] = place;
+            if !namespace.is_null() {
+                object["metadata"]["namespace"] = namespace;
             }
         });
     }
     let delete = item["spec"]["deleteCmd"]["args"].as_array().filter(|_| !yaml.is_empty());
-    Ok(Standing {
+    Ok(DeployedResource {
         resource: text(&item["metadata"]["name"]).into(),
         cluster: text(&item["spec"]["cluster"]),
         objects,
@@ -128,30 +128,30 @@ fn is_of(object: &Value, manifest: &Value) -> bool {
     named.zip(ObjectRef::of(object)).is_some_and(|(named, object)| named.means(&object))
 }
 
-fn previews(outlook: &Outlook) -> impl Iterator<Item = &Preview> {
-    outlook.resources.iter().flat_map(|resource| &resource.objects).map(|(_, preview)| preview)
+fn previews(dry_run: &DryRun) -> impl Iterator<Item = &Preview> {
+    dry_run.resources.iter().flat_map(|resource| &resource.objects).map(|(_, preview)| preview)
 }
 
-fn code(outlook: &Outlook) -> u8 {
-    let is_calm = |preview: &Preview| matches!(preview, Preview::Unchanged | Preview::Keep(_));
-    if previews(outlook).any(|preview| matches!(preview, Preview::Refused(_))) {
+fn code(dry_run: &DryRun) -> u8 {
+    let is_unchanged = |preview: &Preview| matches!(preview, Preview::Unchanged | Preview::Keep(_));
+    if previews(dry_run).any(|preview| matches!(preview, Preview::Refused(_))) {
         1
-    } else if outlook.leaving.is_empty() && previews(outlook).all(is_calm) {
+    } else if dry_run.removals.is_empty() && previews(dry_run).all(is_unchanged) {
         0
     } else {
         CHANGES
     }
 }
 
-fn text(outlook: &Outlook) -> String {
+fn text(dry_run: &DryRun) -> String {
     let mut text = String::new();
-    for resource in &outlook.resources {
+    for resource in &dry_run.resources {
         text.push_str(&resource_text(resource));
     }
-    for leaving in &outlook.leaving {
-        text.push_str(&leaving_text(leaving));
+    for removal in &dry_run.removals {
+        text.push_str(&removal_text(removal));
     }
-    let count = |is: fn(&Preview) -> bool| previews(outlook).filter(|preview| is(preview)).count();
+    let count = |is: fn(&Preview) -> bool| previews(dry_run).filter(|preview| is(preview)).count();
     text.push_str(&format!(
         "{} to create, {} to change, {} to make anew, {} as they should be",
         count(|it| matches!(it, Preview::Create)),
@@ -159,9 +159,9 @@ fn text(outlook: &Outlook) -> String {
         count(|it| matches!(it, Preview::Recreate(_))),
         count(|it| matches!(it, Preview::Unchanged | Preview::Keep(_))),
     ));
-    match outlook.leaving.iter().map(|leaving| leaving.objects.len()).sum::<usize>() {
+    match dry_run.removals.iter().map(|removal| removal.objects.len()).sum::<usize>() {
         0 => {}
-        leaving => text.push_str(&format!(", {leaving} to delete")),
+        removal => text.push_str(&format!(", {removal} to delete")),
     }
     match count(|it| matches!(it, Preview::Refused(_))) {
         0 => text.push_str("; nothing was changed\n"),
@@ -170,7 +170,7 @@ fn text(outlook: &Outlook) -> String {
     text
 }
 
-fn resource_text(resource: &ResourceOutlook) -> String {
+fn resource_text(resource: &ResourceDryRun) -> String {
     let mut text = match resource.cluster.is_session() {
         true => format!("{}\n", resource.name),
         false => format!("{} (context {})\n", resource.name, resource.cluster),
@@ -193,25 +193,25 @@ fn resource_text(resource: &ResourceOutlook) -> String {
 }
 
 /// What the Tiltfile no longer names.
-fn leaving_text(leaving: &Leaving) -> String {
-    let mut text = format!("{} (the running session deletes it)\n", leaving.resource);
-    for command in &leaving.runs {
+fn removal_text(removal: &Removal) -> String {
+    let mut text = format!("{} (the running session deletes it)\n", removal.resource);
+    for command in &removal.runs {
         text.push_str(&format!("  run     {command}\n"));
     }
-    for object in &leaving.objects {
+    for object in &removal.objects {
         text.push_str(&format!("  delete  {object}\n"));
     }
     text.push('\n');
     text
 }
 
-fn outlook_json(outlook: &Outlook) -> Value {
-    let leaving = |leaving: &Leaving| {
-        let objects: Vec<Value> = leaving.objects.iter().map(identity_json).collect();
-        json!({"name": leaving.resource, "runs": leaving.runs, "objects": objects})
+fn dry_run_json(dry_run: &DryRun) -> Value {
+    let removal = |removal: &Removal| {
+        let objects: Vec<Value> = removal.objects.iter().map(identity_json).collect();
+        json!({"name": removal.resource, "runs": removal.runs, "objects": objects})
     };
-    let resources: Vec<Value> = outlook.resources.iter().map(resource_json).collect();
-    let deletes: Vec<Value> = outlook.leaving.iter().map(leaving).collect();
+    let resources: Vec<Value> = dry_run.resources.iter().map(resource_json).collect();
+    let deletes: Vec<Value> = dry_run.removals.iter().map(removal).collect();
     json!({"resources": resources, "deletes": deletes})
 }
 
@@ -232,7 +232,7 @@ fn described(preview: &Preview) -> (&'static str, Vec<String>) {
     }
 }
 
-fn resource_json(resource: &ResourceOutlook) -> Value {
+fn resource_json(resource: &ResourceDryRun) -> Value {
     let objects: Vec<Value> = resource.objects.iter().map(object_json).collect();
     let mut value =
         json!({"name": resource.name, "builds": resource.builds, "runs": resource.runs, "objects": objects});
@@ -267,7 +267,7 @@ fn identity_json(object: &ObjectRef) -> Value {
     json!({"apiVersion": object.api_version, "kind": object.kind, "namespace": object.namespace, "name": object.name})
 }
 
-fn deletion_text(deletion: &Deletion) -> String {
+fn deletion_text(deletion: &DownDryRun) -> String {
     let mut text = String::new();
     for command in &deletion.runs {
         text.push_str(&format!("  run     {command}\n"));
@@ -281,7 +281,7 @@ fn deletion_text(deletion: &Deletion) -> String {
     text
 }
 
-fn deletion_json(deletion: &Deletion) -> Value {
+fn deletion_json(deletion: &DownDryRun) -> Value {
     let object = |(object, there): &(ObjectRef, bool)| {
         let mut value = identity_json(object);
         value["action"] = if *there { "delete" } else { "gone" }.into();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use lilt_client::sessions;
-use lilt_daemon::{Extent, Transport};
+use lilt_daemon::{DownOptions, Transport};
 use lilt_engine::Mode;
 use lilt_host::terminal;
 use lilt_tui::TerminalMode;
@@ -41,7 +41,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     // However it ended: what it deployed is there.
     if let Some(project) = project {
         terminal::line("Cleaning up: deleting what the Tiltfile names (Ctrl-C leaves the rest)");
-        down::delete(project, Extent::default()).await?;
+        down::delete(project, DownOptions::default()).await?;
     }
     ended?;
     Ok(ExitCode::SUCCESS)

@@ -52,7 +52,7 @@ pub(super) async fn compose_down(
 ) -> Result<(), Failure> {
     let folder = SessionDir::create()?;
     let mut argv = compose();
-    argv.extend(words(project, &folder)?);
+    argv.extend(arguments(project, &folder)?);
     argv.push("down".to_owned());
     if volumes {
         argv.push("--volumes".to_owned());
@@ -78,13 +78,13 @@ fn compose() -> Vec<String> {
 }
 
 /// Which project, as Compose is told. Texts of the Tiltfile become files of the folder.
-fn words(project: &ComposeProject, folder: &SessionDir) -> Result<Vec<String>, Failure> {
-    let mut words = vec!["--project-directory".to_owned(), project.directory.display().to_string()];
+fn arguments(project: &ComposeProject, folder: &SessionDir) -> Result<Vec<String>, Failure> {
+    let mut arguments = vec!["--project-directory".to_owned(), project.directory.display().to_string()];
     if !project.name.is_empty() {
-        words.extend(["--project-name".to_owned(), project.name.clone()]);
+        arguments.extend(["--project-name".to_owned(), project.name.clone()]);
     }
     if let Some(path) = &project.env_file {
-        words.extend(["--env-file".to_owned(), path.display().to_string()]);
+        arguments.extend(["--env-file".to_owned(), path.display().to_string()]);
     }
     for (at, config) in project.configs.iter().enumerate() {
         let path = match config {
@@ -97,10 +97,10 @@ fn words(project: &ComposeProject, folder: &SessionDir) -> Result<Vec<String>, F
                 path
             }
         };
-        words.extend(["-f".to_owned(), path.display().to_string()]);
+        arguments.extend(["-f".to_owned(), path.display().to_string()]);
     }
-    words.extend(project.profiles.iter().flat_map(|profile| ["--profile".to_owned(), profile.clone()]));
-    Ok(words)
+    arguments.extend(project.profiles.iter().flat_map(|profile| ["--profile".to_owned(), profile.clone()]));
+    Ok(arguments)
 }
 
 /// Returns how much of the output so far can be printed: all but a character or a control sequence whose end has not come

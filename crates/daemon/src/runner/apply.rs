@@ -10,10 +10,10 @@ use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, SpanId, yaml};
 use lilt_store::Span;
 
+use super::api_retry::{self, ApiRetry};
+use super::capture;
 use super::deploy::{by_command, injection, variables};
-use super::outage::Persistence;
-use super::patience::{self, Patience};
-use super::reading;
+use super::outage::OutageRetry;
 use crate::context::Context;
 
 /// As long as a resource's apply may take.
@@ -26,7 +26,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
     let limit = job.timeout.unwrap_or(TIMEOUT);
     let mut running = None;
     let work = async {
-        let mut persistence = Persistence::new(&context, &job.cluster, span());
+        let mut retry = OutageRetry::new(&context, &job.cluster, span());
         loop {
             let outcome = match &job.source {
                 ApplySource::Text(text) => apply(&context, (&name, run), job, text, limit, span()).await,
@@ -36,7 +36,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
             };
             match outcome {
                 Ok(applied) => return Ok(applied),
-                Err(failure) => persistence.outlast(failure).await?,
+                Err(failure) => retry.wait_out(failure).await?,
             }
         }
     };
@@ -45,13 +45,13 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => {
-                context.arrive(&job.resource, work).await;
+                context.drain_writes(&job.resource, work).await;
                 None
             }
             outcome = &mut work => Some(outcome),
         }
     };
-    let Some(outcome) = outcome else { return reading::stop(&context, &mut running).await };
+    let Some(outcome) = outcome else { return capture::stop(&context, &mut running).await };
     match &outcome {
         Ok(applied) => {
             for (object, _) in &applied.uids {
@@ -60,7 +60,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
         }
         Err(failure) => span().print(Level::Error, &format!("ERROR: kubernetesapply {name}: {failure}")),
     }
-    context.tell(Event::ObjectsApplied { name, run, outcome }).await;
+    context.send(Event::ObjectsApplied { name, run, outcome }).await;
 }
 
 async fn apply(
@@ -74,7 +74,7 @@ async fn apply(
     let objects = lilt_tiltfile::kubernetes_objects(text)?;
     let images: Vec<_> = job.images.iter().map(|(image, deployed)| injection(image, deployed)).collect();
     let objects = lilt_cluster::inject::prepare(&objects, &images, &job.locators)?;
-    let how = ApplyOptions { timeout: limit, merge: job.merge, ..ApplyOptions::default() };
+    let options = ApplyOptions { timeout: limit, merge: job.merge, ..ApplyOptions::default() };
     let cluster = context.cluster(&job.cluster)?;
     let (resource, place) = (job.resource.clone(), job.cluster.clone());
     let coming = Event::ObjectsComing {
@@ -84,17 +84,17 @@ async fn apply(
         cluster: place,
         objects: objects.clone(),
     };
-    context.tell(coming).await;
-    let mut patience = Patience::new(&cluster, patience::deadline(context, limit));
+    context.send(coming).await;
+    let mut retry = ApiRetry::new(&cluster, api_retry::deadline(context, limit));
     let applied = loop {
-        let landing = context.land(&job.resource)?;
-        let applied = patience.attempt(cluster.apply_with(&objects, &how)).await;
-        drop(landing);
+        let write = context.begin_write(&job.resource)?;
+        let applied = retry.attempt(cluster.apply_with(&objects, &options)).await;
+        drop(write);
         let failure = match applied {
             Ok(applied) => break applied,
             Err(failure) => failure,
         };
-        if !patience.lasts(&failure, |words| span.info(words)).await {
+        if !retry.should_retry(&failure, |words| span.info(words)).await {
             return Err(failure);
         }
     };
@@ -111,11 +111,11 @@ async fn run_command(
     mut span: Span,
     running: &mut Option<Process>,
 ) -> Result<AppliedObjects, Failure> {
-    let mut command = context.meeting(&job.cluster, command);
+    let mut command = context.with_kubeconfig(&job.cluster, command);
     let images = job.images.iter().map(|(image, reference)| (&image.name, reference.as_str()));
     command.env.extend(variables::of_images(images));
     span.info(&format!("Running cmd: {}", command.display()));
-    let (exit, printed) = reading::run(context, &command, span, limit, running).await?;
+    let (exit, printed) = capture::run(context, &command, span, limit, running).await?;
     let (objects, found) = by_command::find(context, &job.cluster, exit, &printed, limit.as_secs()).await?;
     let objects = by_command::with_identities(&objects, &found);
     let uids = found.into_iter().map(|found| (found.object, found.uid)).collect();

@@ -10,12 +10,12 @@ use lilt_model::SpanId;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::log::{Level, Source};
 
+use super::api_retry::ApiRetry;
 use super::local;
-use super::patience::Patience;
 use crate::context::Context;
 
 /// How long what a disabled resource had deployed may take to end: its next deployment waits for that.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DELETE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(
     context: Context,
@@ -32,21 +32,21 @@ pub(crate) async fn run(
     let (why, wait) = match reason {
         CleanupReason::Unnamed => ("the Tiltfile no longer names", None),
         CleanupReason::Deleted => ("a KubernetesApply no longer names", None),
-        CleanupReason::Disabled => ("was deployed and is disabled now", Some(PATIENCE)),
+        CleanupReason::Disabled => ("was deployed and is disabled now", Some(DELETE_TIMEOUT)),
     };
     span().info(&format!("Deleting what {why}: {}", names.join(", ")));
     tokio::select! {
-        () = context.edges.landings.none_of(&resource) => {}
+        () = context.edges.in_flight.none_of(&resource) => {}
         () = context.cancel.cancelled() => return,
     }
     if !objects.is_empty() {
         let deletion = async {
             let cluster = context.cluster(&cluster)?;
-            let mut patience = Patience::new(&cluster, None);
+            let mut retry = ApiRetry::new(&cluster, None);
             loop {
-                match patience.attempt(cluster.delete(&objects, wait)).await {
+                match retry.attempt(cluster.delete(&objects, wait)).await {
                     Ok(outcomes) => return Ok(outcomes),
-                    Err(failure) if patience.lasts(&failure, |words| span().info(words)).await => {}
+                    Err(failure) if retry.should_retry(&failure, |words| span().info(words)).await => {}
                     Err(failure) => return Err(failure),
                 }
             }
@@ -55,29 +55,29 @@ pub(crate) async fn run(
         let hurry = async {
             context.cancel.cancelled().await;
             if context.shutdown.is_cancelled() {
-                context.end_of_grace().await;
+                context.shutdown_grace_elapsed().await;
             }
         };
         tokio::select! {
             result = deletion => match result {
-                Ok(outcomes) => tell_kept(span(), outcomes),
-                Err(failure) => complain(span(), Some(failure)),
+                Ok(outcomes) => print_kept(span(), outcomes),
+                Err(failure) => print_failure(span(), Some(failure)),
             },
             () = hurry => return,
         }
     }
     if let Some(command) = &command {
         span().info(&format!("Running cmd: {}", command.display()));
-        let command = context.meeting(&cluster, command);
+        let command = context.with_kubeconfig(&cluster, command);
         match local::run_command(&context, &command, span(), async |_| {}).await {
-            Ok(ran) => complain(span(), local::failure_of(&command, ran)),
+            Ok(ran) => print_failure(span(), local::failure_of(&command, ran)),
             Err(local::Cancelled) => return,
         }
     }
-    context.tell(Event::CleanedUp { cleanup }).await;
+    context.send(Event::CleanedUp { cleanup }).await;
 }
 
-fn tell_kept(mut span: lilt_store::Span, outcomes: Vec<(ObjectRef, DeleteOutcome)>) {
+fn print_kept(mut span: lilt_store::Span, outcomes: Vec<(ObjectRef, DeleteOutcome)>) {
     for (_, outcome) in outcomes {
         if let DeleteOutcome::Kept(kept) = outcome {
             span.info(&kept.to_string());
@@ -85,7 +85,7 @@ fn tell_kept(mut span: lilt_store::Span, outcomes: Vec<(ObjectRef, DeleteOutcome
     }
 }
 
-fn complain(mut span: lilt_store::Span, failure: Option<Failure>) {
+fn print_failure(mut span: lilt_store::Span, failure: Option<Failure>) {
     if let Some(failure) = failure {
         span.print(Level::Error, &format!("ERROR: {failure}"));
     }

@@ -17,7 +17,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(context: Context, name: String, run: u64, source: ClusterSource) {
     let mut delay = FIRST_DELAY;
-    let mut told: Option<Result<FoundCluster, Failure>> = None;
+    let mut reported: Option<Result<FoundCluster, Failure>> = None;
     let mut changes: KubeconfigChanges = None;
     let kube_context = match &source {
         ClusterSource::Kubernetes { context, .. } => context.as_deref(),
@@ -40,15 +40,15 @@ pub(crate) async fn run(context: Context, name: String, run: u64, source: Cluste
             true => LONGEST_DELAY,
             false => retry.delay(delay * 2, LONGEST_DELAY),
         };
-        if told.as_ref() != Some(&outcome) {
+        if reported.as_ref() != Some(&outcome) {
             if let Err(failure) = &outcome {
                 let mut span =
                     context.logs.span(span_id(&name), Some(ResourceName::tiltfile()), Source::Build);
                 let next = retry.announcement();
                 span.print(Level::Error, &format!("ERROR: cluster {name}: {failure}\n{next}"));
             }
-            told = Some(outcome.clone());
-            context.tell(Event::ClusterLooked { name: name.clone(), run, outcome }).await;
+            reported = Some(outcome.clone());
+            context.send(Event::ClusterLooked { name: name.clone(), run, outcome }).await;
         }
         tokio::select! {
             () = retry.kubeconfig_changed(&context, kube_context, &mut changes) => {}

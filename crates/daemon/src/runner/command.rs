@@ -26,10 +26,10 @@ pub(crate) async fn run(
     let id = span_id(&owner, run);
     let span = || context.logs.span(id.clone(), resource.clone(), Source::Runtime);
     let started = async |pid: u32| {
-        context.tell(Event::CommandStarted { owner: owner.clone(), run, pid }).await;
+        context.send(Event::CommandStarted { owner: owner.clone(), run, pid }).await;
     };
-    let ended = async |exit| context.tell(Event::CommandEnded { owner: owner.clone(), run, exit }).await;
-    match keep(&context, &command, span, started).await {
+    let ended = async |exit| context.send(Event::CommandEnded { owner: owner.clone(), run, exit }).await;
+    match run_to_exit(&context, &command, span, started).await {
         None => {}
         Some(Err(failure)) => {
             span().print(Level::Error, &format!("ERROR: {failure}"));
@@ -43,12 +43,12 @@ pub(crate) async fn run(
                 };
                 span().print(Level::Error, &format!("ERROR: server exited: {words}"));
             }
-            ended(reported(exit)).await;
+            ended(command_exit(exit)).await;
             if on_exit == OnExit::Keep {
                 context.cancel.cancelled().await;
             }
             // What turned itself into a daemon would stand in the way of the next run.
-            context.stop(&mut process, Daemons::End).await;
+            context.stop_process(&mut process, Daemons::End).await;
         }
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn span_id(owner: &Owner, run: u64) -> SpanId {
 
 /// Its end and what is left of it, or why it could not be started; none: it was no longer wanted and is gone. `started`
 /// gets the process's number when it runs. A shortage of this machine is waited for.
-async fn keep(
+async fn run_to_exit(
     context: &Context,
     command: &Command,
     span: impl Fn() -> Span,
@@ -98,14 +98,14 @@ async fn keep(
     tokio::select! {
         exit = process.wait() => Some(Ok((exit, process))),
         () = context.cancel.cancelled() => {
-            context.stop(&mut process, Daemons::End).await;
+            context.stop_process(&mut process, Daemons::End).await;
             None
         }
     }
 }
 
 /// An end as the engine knows it.
-pub(super) fn reported(exit: Exit) -> CommandExit {
+pub(super) fn command_exit(exit: Exit) -> CommandExit {
     match exit {
         Exit::Code(code) => CommandExit::Code(code),
         Exit::Signal(signal) => CommandExit::Signal(signal),

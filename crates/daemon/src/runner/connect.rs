@@ -3,7 +3,7 @@
 //! A cluster that does not respond is asked again and again. A kubeconfig that cannot be used is read again only when it,
 //! or a file that it names, changes. A login or a certificate that was rejected is tried again then, and seldom otherwise.
 
-mod place;
+mod image_delivery;
 pub(crate) mod remote;
 mod sharing;
 
@@ -39,7 +39,7 @@ const REPEAT_DELAY: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(context: Context, name: ClusterName) {
     let mut delay = FIRST_DELAY;
-    let mut told: Option<Failure> = None;
+    let mut reported: Option<Failure> = None;
     let mut changes: KubeconfigChanges = None;
     let kube_context = context.settings.connection(&name).context;
     let output = plugin_output(&context, span_id(&name));
@@ -60,25 +60,25 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
         let retry;
         match attempt {
             Ok((connection, info, warnings)) => {
-                announce(&context, &name, &info, told.is_some());
+                announce(&context, &name, &info, reported.is_some());
                 warnings.iter().for_each(|words| {
                     span(&context, &name).print(Level::Warn, &format!("WARNING: {words}"));
                 });
                 context.edges.clusters.send_modify(|clusters| {
                     clusters.insert(name.clone(), connection);
                 });
-                context.tell(Event::ClusterConnected { cluster: name, info: Box::new(info) }).await;
+                context.send(Event::ClusterConnected { cluster: name, info: Box::new(info) }).await;
                 return;
             }
             Err((failure, address)) => {
                 retry = Retry::after(&failure, address.is_none());
-                if told.as_ref() != Some(&failure) {
+                if reported.as_ref() != Some(&failure) {
                     let next = retry.announcement();
                     span(&context, &name).print(Level::Error, &format!("ERROR: {failure}\n{next}"));
                     let (cluster, failure) = (name.clone(), failure.clone());
-                    context.tell(Event::ClusterFailed { cluster, address, failure }).await;
+                    context.send(Event::ClusterFailed { cluster, address, failure }).await;
                 }
-                told = Some(failure);
+                reported = Some(failure);
             }
         }
         delay = retry.delay(delay, LONGEST_DELAY);
@@ -180,15 +180,15 @@ async fn kubeconfig_changed(context: &Context, kube_context: Option<&str>, chang
     }
 }
 
-pub(crate) type Reached = (Connection, ClusterInfo, place::Warnings);
+pub(crate) type Connected = (Connection, ClusterInfo, image_delivery::Warnings);
 
 /// Connects, and finds out what the cluster is and how images come there. `docker` is the engine of this machine.
-pub(crate) async fn reach(
+pub(crate) async fn connect(
     settings: &Settings,
     guardian: &Guardian,
     docker: Option<&Engine>,
     name: &ClusterName,
-) -> Result<Reached, Failure> {
+) -> Result<Connected, Failure> {
     let cluster = Cluster::connect(settings.connection(name)).await?;
     examine(cluster, settings, guardian, docker, name).await
 }
@@ -199,13 +199,14 @@ async fn examine(
     guardian: &Guardian,
     docker: Option<&Engine>,
     name: &ClusterName,
-) -> Result<Reached, Failure> {
+) -> Result<Connected, Failure> {
     let mut info = cluster.probe().await?;
     let kubeconfig = if name.is_session() { None } else { settings.kubeconfig.write_for(name.as_str())? };
     let written = settings.kubeconfig.written().filter(|_| name.is_session());
     info.config_path = kubeconfig.clone().or_else(|| written.map(|written| written.path.clone()));
-    info.node_commands = settings.habits.node_commands_of(name, &info.context);
-    let place::Found { engine, mut warnings } = place::complete(guardian, docker, &mut info).await?;
+    info.node_commands = settings.extra.node_commands_of(name, &info.context);
+    let image_delivery::ImageDelivery { engine, mut warnings } =
+        image_delivery::find(guardian, docker, &mut info).await?;
     warnings.extend(remote::warning(&cluster).await);
     Ok((Connection { cluster, engine, kubeconfig }, info, warnings))
 }

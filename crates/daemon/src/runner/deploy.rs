@@ -1,14 +1,14 @@
 //! An update of a Kubernetes resource: build what is not built, push it, apply the objects.
 
 mod agent;
+mod apply_cache;
 pub(crate) mod base;
-mod built;
+mod build_cache;
+pub(super) mod build_inputs;
 pub(super) mod by_command;
 mod custom;
 mod delivery;
-pub(super) mod given;
 mod image;
-mod remembered;
 mod secret;
 mod ssh;
 mod stages;
@@ -30,14 +30,14 @@ use crate::context::Context;
 use base::Base;
 use image::Built;
 pub(super) use image::engine;
-pub(crate) use image::{FirstBuild, Named, foreseen};
+pub(crate) use image::{CachedBuild, ImageReferences, cached_references};
 use steps::Steps;
 
 /// The label by which a deployment's pods are told from those of an earlier one.
 const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
 
 /// How long it takes until the files that a command has written are reported: bursts are reported as a whole.
-const FILE_EVENTS: Duration = Duration::from_millis(150);
+const FILE_EVENT_DELAY: Duration = Duration::from_millis(150);
 
 pub(crate) async fn run(
     context: Context,
@@ -52,14 +52,14 @@ pub(crate) async fn run(
     let mut steps = Steps::new(&context, resource.clone(), update, span, step_count(&job.images));
     // A command that deploys is given time to end, and counts as under way until it has.
     let by_command = job.kubernetes.custom_deploy.is_some();
-    let landing = by_command.then(|| context.land(&resource));
+    let write = by_command.then(|| context.begin_write(&resource));
     let result = {
         let mut work = std::pin::pin!(deploy(&context, job, &mut steps, &mut outcome));
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => {
                 if !by_command {
-                    context.arrive(&resource, work).await;
+                    context.drain_writes(&resource, work).await;
                 }
                 None
             }
@@ -68,7 +68,7 @@ pub(crate) async fn run(
     };
     // Dropping the work has ended the build or the push that was under way.
     let Some(result) = result else { return steps.stop_command().await };
-    drop(landing);
+    drop(write);
     match result {
         Ok(deployed) => {
             steps.summarize();
@@ -80,7 +80,7 @@ pub(crate) async fn run(
         }
     }
     outcome.warnings = steps.into_warnings();
-    context.tell(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
+    context.send(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
 }
 
 /// The steps of an update: building and pushing each image, then the deployment.
@@ -119,7 +119,7 @@ pub(super) async fn build(
                 let built = image::build_and_push(context, job, target, &local, steps).await;
                 outcome.builds.push(steps.stages().finish(&target.name, began, built.as_ref().err()));
                 let built = built?;
-                steps.tell_built(&target.name, &built.in_cluster).await;
+                steps.send_built(&target.name, &built.in_cluster).await;
                 outcome.images.push((target.name.clone(), built.in_cluster.clone()));
                 built
             }
@@ -143,10 +143,10 @@ async fn deploy(
     outcome: &mut UpdateOutcome,
 ) -> Result<Deployed, Failure> {
     if job.kubernetes.custom_deploy.is_some() {
-        tell_what_a_command_cannot(job, steps);
+        warn_of_ignored_options(job, steps);
     }
     if job.follows_command && job.images.iter().any(|image| matches!(image, ImageJob::Build(_))) {
-        tokio::time::sleep(FILE_EVENTS).await;
+        tokio::time::sleep(FILE_EVENT_DELAY).await;
     }
     let built = build(context, job, steps, outcome).await?;
     let references: Vec<(ImageName, String)> =
@@ -158,14 +158,14 @@ async fn deploy(
 }
 
 /// What the Tiltfile asks for and pods that lilt does not apply itself cannot do.
-fn tell_what_a_command_cannot(job: &DeployJob, steps: &mut Steps) {
+fn warn_of_ignored_options(job: &DeployJob, steps: &mut Steps) {
     let restarts = |image: &&ImageTarget| live_updates(image).is_some_and(|it| it.restart_process.is_some());
     for image in job.kubernetes.images.iter().filter(restarts) {
         let why = "a command deploys it, and lilt adds what it needs only to pods that it applies itself";
-        agent::tell_no_restart(image, why, steps);
+        agent::warn_no_restart(image, why, steps);
     }
     for image in &job.kubernetes.images {
-        let ignored = for_pods_of_ours(image);
+        let ignored = pod_options(image);
         if !ignored.is_empty() {
             steps.warn(format!(
                 "{} of {} has no effect: a command deploys it, and lilt changes only pods that it applies itself",
@@ -177,7 +177,7 @@ fn tell_what_a_command_cannot(job: &DeployJob, steps: &mut Steps) {
 }
 
 /// The arguments of an image that say what its pods are to look like.
-fn for_pods_of_ours(image: &ImageTarget) -> Vec<&'static str> {
+fn pod_options(image: &ImageTarget) -> Vec<&'static str> {
     let given = [
         ("entrypoint", image.entrypoint.is_some()),
         ("container_args", image.container_args.is_some()),
@@ -285,8 +285,8 @@ mod tests {
     #[test]
     fn what_only_our_own_pods_can_have_is_named() {
         let plain = ImageTarget::default();
-        assert!(for_pods_of_ours(&plain).is_empty());
+        assert!(pod_options(&plain).is_empty());
         let asking = ImageTarget { entrypoint: Some(vec!["sh".into()]), match_in_env_vars: true, ..plain };
-        assert_eq!(for_pods_of_ours(&asking), ["entrypoint", "match_in_env_vars"]);
+        assert_eq!(pod_options(&asking), ["entrypoint", "match_in_env_vars"]);
     }
 }

@@ -10,7 +10,7 @@ use lilt_model::{Failure, ResourceName, SpanId};
 use lilt_store::Span;
 use lilt_tiltfile::{ExtensionSource, LoadMessage, LoadRequest};
 
-use super::load::RaiseOnDrop;
+use super::load::CancelOnDrop;
 use crate::context::Context;
 use crate::host_system::HostSystem;
 
@@ -21,10 +21,11 @@ const LONGEST_DELAY: Duration = Duration::from_secs(300);
 pub(crate) async fn fetch(context: Context, name: String, run: u64, source: RepositorySource) {
     let mut delay = FIRST_DELAY;
     loop {
-        let source = as_spoken(&source);
-        let fetched = work(&context, span(&context, &name), move |request, system, cancelled, print| {
-            lilt_tiltfile::provide_repository(&source, request, system, cancelled, print)
-        });
+        let source = extension_source(&source);
+        let fetched =
+            run_blocking(&context, span(&context, &name), move |request, system, cancelled, print| {
+                lilt_tiltfile::provide_repository(&source, request, system, cancelled, print)
+            });
         let Some(fetched) = fetched.await else { return };
         let outcome = fetched.map(|provided| ProvidedRepository {
             path: provided.path,
@@ -38,7 +39,7 @@ pub(crate) async fn fetch(context: Context, name: String, run: u64, source: Repo
                 format!("ERROR: extensionrepo {name}: {failure}\nTrying again in {} s.", delay.as_secs());
             span(&context, &name).print(Level::Error, &words);
         }
-        context.tell(Event::RepositoryFetched { name: name.clone(), run, outcome }).await;
+        context.send(Event::RepositoryFetched { name: name.clone(), run, outcome }).await;
         if succeeded {
             return;
         }
@@ -55,19 +56,19 @@ fn before(age: Duration) -> lilt_model::Timestamp {
 }
 
 pub(crate) async fn find(context: Context, name: String, run: u64, source: RepositorySource, path: String) {
-    let source = as_spoken(&source);
+    let source = extension_source(&source);
     let extension = name.clone();
-    let found = work(&context, span(&context, &name), move |request, system, cancelled, print| {
+    let found = run_blocking(&context, span(&context, &name), move |request, system, cancelled, print| {
         lilt_tiltfile::find_extension(&source, &path, &extension, request, system, cancelled, print)
     });
     let Some(outcome) = found.await else { return };
     if let Err(failure) = &outcome {
         span(&context, &name).print(Level::Error, &format!("ERROR: extension {name}: {failure}"));
     }
-    context.tell(Event::ExtensionFound { name, run, outcome }).await;
+    context.send(Event::ExtensionFound { name, run, outcome }).await;
 }
 
-fn as_spoken(source: &RepositorySource) -> ExtensionSource {
+fn extension_source(source: &RepositorySource) -> ExtensionSource {
     let RepositorySource { name, url, reference, subpath } = source.clone();
     ExtensionSource { name, url, reference, subpath }
 }
@@ -78,7 +79,7 @@ fn span(context: &Context, name: &str) -> Span {
 }
 
 /// Runs something that blocks on a thread of its own; none: it is no longer wanted, and has ended.
-async fn work<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     context: &Context,
     mut span: Span,
     job: impl FnOnce(
@@ -92,7 +93,7 @@ async fn work<T: Send + 'static>(
 ) -> Option<Result<T, Failure>> {
     let cancelled = Arc::new(AtomicBool::new(false));
     // Git is asked to end when this future is dropped, too.
-    let guard = RaiseOnDrop(Arc::clone(&cancelled));
+    let guard = CancelOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
     let guardian = context.edges.guardian.clone();
     let mut working = tokio::task::spawn_blocking(move || {

@@ -22,11 +22,11 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use listen::Listeners;
+use slots::ConnectionPermit;
 pub(crate) use slots::ConnectionSlots;
-use slots::Place;
 
 /// How long a connection waits for a pod to take it.
-const PATIENCE: Duration = Duration::from_secs(20);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 /// Between attempts to reach a pod, or to bind a port that is taken.
 const PAUSE: Duration = Duration::from_millis(250);
 /// A complaint that did not come again for so long is worth saying again.
@@ -93,33 +93,33 @@ impl Port {
         if let Some(taken) = listeners.taken() {
             self.warn_of(taken);
         }
-        self.tell(ForwardState::Listening).await;
+        self.send_state(ForwardState::Listening).await;
         // Connections end with this task.
         let mut connections = JoinSet::new();
-        let mut complaints = Complaints::default();
+        let mut reported = ReportedErrors::default();
         let slots = self.context.edges.forward_slots.of_forward();
-        // A connection without a place. No more are accepted meanwhile.
-        let mut waiting: Option<BoxFuture<'static, (TcpStream, Place)>> = None;
+        // A connection without a permit. No more are accepted meanwhile.
+        let mut waiting: Option<BoxFuture<'static, (TcpStream, ConnectionPermit)>> = None;
         loop {
             let accepts = waiting.is_none();
-            let placed = async {
+            let permitted = async {
                 match &mut waiting {
                     Some(waiting) => waiting.await,
                     None => std::future::pending().await,
                 }
             };
-            let (client, place) = tokio::select! {
-                placed = placed => {
+            let (client, permit) = tokio::select! {
+                permitted = permitted => {
                     waiting = None;
-                    placed
+                    permitted
                 }
                 accepted = listeners.accept(), if accepts => match accepted {
-                    Ok(client) => match slots.try_take() {
-                        Some(place) => (client, place),
+                    Ok(client) => match slots.try_acquire() {
+                        Some(permit) => (client, permit),
                         None => {
-                            self.warn_of_limit(&mut complaints, slots.most());
-                            let place = slots.take();
-                            waiting = Some(Box::pin(async move { (client, place.await) }));
+                            self.warn_of_limit(&mut reported, slots.most());
+                            let permit = slots.acquire();
+                            waiting = Some(Box::pin(async move { (client, permit.await) }));
                             continue;
                         }
                     },
@@ -131,14 +131,14 @@ impl Port {
                 },
                 Some(ended) = connections.join_next() => {
                     let failure = ended.unwrap_or_else(|panic| Err(Failure::internal(panic.to_string()))).err();
-                    self.settle(&mut complaints, failure).await;
+                    self.note_end(&mut reported, failure).await;
                     continue;
                 }
             };
             let connection = connect(client, self.local_port, Arc::clone(&forwarder), spec.clone());
             connections.spawn(async move {
                 let ended = connection.await;
-                drop(place);
+                drop(permit);
                 ended
             });
         }
@@ -148,15 +148,15 @@ impl Port {
     async fn bind(&self) -> Listeners {
         let default = &self.context.settings.forward_host;
         let host = if self.forward.host.is_empty() { default } else { &self.forward.host };
-        let mut told = false;
+        let mut is_reported = false;
         loop {
             match Listeners::bind(host, self.forward.local_port).await {
                 Ok(listeners) => return listeners,
-                Err(error) if !told => {
-                    told = true;
+                Err(error) if !is_reported => {
+                    is_reported = true;
                     let failure = unavailable(self.forward.local_port, &error).await.hint("end the program that has the port, or choose another one in port_forwards; trying again meanwhile");
-                    self.complain(&failure);
-                    self.tell(ForwardState::Failed(failure)).await;
+                    self.print_error(&failure);
+                    self.send_state(ForwardState::Failed(failure)).await;
                 }
                 Err(_) => {}
             }
@@ -164,16 +164,16 @@ impl Port {
         }
     }
 
-    /// A connection has ended: how the port stands now.
-    async fn settle(&self, complaints: &mut Complaints, failure: Option<Failure>) {
+    /// A connection has ended: how the port last_failure now.
+    async fn note_end(&self, reported: &mut ReportedErrors, failure: Option<Failure>) {
         if let Some(failure) = &failure
-            && complaints.is_news(&failure.message)
+            && reported.is_new(&failure.message)
         {
-            self.complain(failure);
+            self.print_error(failure);
         }
-        if complaints.stands != failure {
-            complaints.stands.clone_from(&failure);
-            self.tell(failure.map_or(ForwardState::Listening, ForwardState::Failed)).await;
+        if reported.last_failure != failure {
+            reported.last_failure.clone_from(&failure);
+            self.send_state(failure.map_or(ForwardState::Listening, ForwardState::Failed)).await;
         }
     }
 
@@ -190,17 +190,17 @@ impl Port {
     }
 
     /// Other connections have all the descriptors that forwards may have: new ones wait.
-    fn warn_of_limit(&self, complaints: &mut Complaints, most: usize) {
+    fn warn_of_limit(&self, reported: &mut ReportedErrors, most: usize) {
         let warning = format!(
             "WARNING: {most} connections are open through forwarded ports, as many as the limit of open files allows: new \
              ones wait until others are closed; raise the limit with `ulimit -n` before `lilt up`"
         );
-        if complaints.is_news(&warning) {
+        if reported.is_new(&warning) {
             self.print(Level::Warn, &warning);
         }
     }
 
-    fn complain(&self, failure: &Failure) {
+    fn print_error(&self, failure: &Failure) {
         self.print(Level::Error, &format!("ERROR: {failure}"));
     }
 
@@ -209,29 +209,29 @@ impl Port {
         self.context.runtime_span(&self.resource, id).print(level, words);
     }
 
-    async fn tell(&self, state: ForwardState) {
+    async fn send_state(&self, state: ForwardState) {
         let (owner, slot) = (self.owner.clone(), self.slot.clone());
         let event = Event::ForwardChanged { owner, slot, local_port: self.local_port, state };
-        self.context.tell(event).await;
+        self.context.send(event).await;
     }
 }
 
 /// What was said of a port, so that a page that tries again and again does not fill the log.
 #[derive(Default)]
-struct Complaints {
+struct ReportedErrors {
     /// How the last connection ended.
-    stands: Option<Failure>,
+    last_failure: Option<Failure>,
     /// When each was said.
-    said: HashMap<String, Instant>,
+    printed: HashMap<String, Instant>,
 }
 
-impl Complaints {
-    fn is_news(&mut self, message: &str) -> bool {
-        self.said.retain(|_, at| at.elapsed() < QUIET);
-        let is_news = !self.said.contains_key(message);
+impl ReportedErrors {
+    fn is_new(&mut self, message: &str) -> bool {
+        self.printed.retain(|_, at| at.elapsed() < QUIET);
+        let is_new = !self.printed.contains_key(message);
         // Also when it is said no more: it is silent for as long as it goes on.
-        self.said.insert(message.to_owned(), Instant::now());
-        is_news
+        self.printed.insert(message.to_owned(), Instant::now());
+        is_new
     }
 }
 
@@ -258,7 +258,7 @@ async fn open(
     forwarder: &Forwarder,
     mut spec: Receiver<Task>,
 ) -> Result<PortStream, Failure> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + OPEN_TIMEOUT;
     let mut last: Option<Failure> = None;
     loop {
         let failure = match target(&mut spec) {
@@ -268,9 +268,9 @@ async fn open(
                     Err(failure) => failure,
                 },
                 // The old one may be on a node that never answers.
-                () = another(&mut spec, &target) => continue,
+                () = target_changed(&mut spec, &target) => continue,
                 // What was answered before tells more than silence.
-                () = tokio::time::sleep_until(deadline) => last.unwrap_or_else(|| silent(&target)),
+                () = tokio::time::sleep_until(deadline) => last.unwrap_or_else(|| not_opened(&target)),
             },
             None => Failure::environment(format!("no pod is running to forward port {local_port} to")),
         };
@@ -286,15 +286,15 @@ async fn open(
     }
 }
 
-fn silent(target: &ForwardTarget) -> Failure {
+fn not_opened(target: &ForwardTarget) -> Failure {
     let ForwardTarget { pod, port } = target;
-    let seconds = PATIENCE.as_secs();
+    let seconds = OPEN_TIMEOUT.as_secs();
     Failure::environment(format!("port {port} of the pod {} did not open within {seconds} seconds", pod.name))
         .hint("is its node reachable?")
 }
 
 /// Returns when connections go elsewhere.
-async fn another(spec: &mut Receiver<Task>, known: &ForwardTarget) {
+async fn target_changed(spec: &mut Receiver<Task>, known: &ForwardTarget) {
     while spec.changed().await.is_ok() {
         if target(spec).as_ref() != Some(known) {
             return;

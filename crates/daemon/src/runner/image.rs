@@ -5,7 +5,7 @@ use lilt_engine::{BuiltReference, DeployJob, Event, UpdateOutcome};
 use lilt_model::{Failure, ResourceName};
 
 use super::deploy::{build, build_step_count, steps::Steps};
-use super::outage::Persistence;
+use super::outage::OutageRetry;
 use super::report;
 use crate::context::Context;
 
@@ -16,11 +16,11 @@ pub(crate) async fn run(context: Context, key: ObjectKey, run: u64, resource: Re
     let mut steps = Steps::new(&context, resource, run, span, build_step_count(&job.images));
     let mut outcome = UpdateOutcome::success();
     let work = async {
-        let mut persistence = Persistence::new(&context, &job.kubernetes.cluster, words);
+        let mut retry = OutageRetry::new(&context, &job.kubernetes.cluster, words);
         loop {
             match build(&context, job, &mut steps, &mut outcome).await {
                 Ok(built) => return Ok(built),
-                Err(failure) => persistence.outlast(failure).await?,
+                Err(failure) => retry.wait_out(failure).await?,
             }
         }
     };
@@ -38,5 +38,5 @@ pub(crate) async fn run(context: Context, key: ObjectKey, run: u64, resource: Re
     drop(steps);
     let result = built.map(|(_, built)| BuiltReference { local: built.local, in_cluster: built.in_cluster });
     let record = outcome.builds.pop();
-    context.tell(Event::ObjectImageBuilt { key, run, record, outcome: result }).await;
+    context.send(Event::ObjectImageBuilt { key, run, record, outcome: result }).await;
 }

@@ -14,7 +14,7 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
     let files = FileSet::new(lilt_cluster::kubeconfig_files(), Vec::new());
     let mut subscription = match context.edges.watcher.subscribe(files) {
         Ok(subscription) => subscription,
-        Err(failure) => return complain(&context, &failure),
+        Err(failure) => return warn_unwatched(&context, &failure),
     };
     let mut known = lilt_cluster::selection(&pinned).unwrap_or_default();
     loop {
@@ -36,7 +36,7 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
             span(&context).print(Level::Warn, &format!("WARNING: {words}"));
         }
         if has_other_login(&known, &now) {
-            take_login(&context, &name, &cluster).await;
+            adopt_login(&context, &name, &cluster).await;
         }
         known = now;
     }
@@ -47,7 +47,7 @@ fn has_other_login(before: &Selection, now: &Selection) -> bool {
 }
 
 /// For the connection and for commands.
-async fn take_login(context: &Context, name: &ClusterName, cluster: &Cluster) {
+async fn adopt_login(context: &Context, name: &ClusterName, cluster: &Cluster) {
     let pinned = cluster.context();
     let taken = cluster.renew(ConnectOptions::default()).await.and_then(|()| match name.is_session() {
         true => context.settings.kubeconfig.rewrite(),
@@ -86,7 +86,7 @@ fn differences(pinned: &str, before: &Selection, now: &Selection) -> Vec<String>
     words
 }
 
-fn complain(context: &Context, failure: &Failure) {
+fn warn_unwatched(context: &Context, failure: &Failure) {
     span(context).print(Level::Warn, &format!("WARNING: kubeconfig is not followed: {failure}"));
 }
 

@@ -18,7 +18,7 @@ use lilt_store::Span;
 use lilt_tiltfile::{LoadMessage, LoadRequest, Loaded};
 use tokio::sync::watch;
 
-use super::deploy::given;
+use super::deploy::build_inputs;
 use super::report;
 use crate::context::Context;
 use crate::host_system::HostSystem;
@@ -31,7 +31,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What is to be loaded, as the engine says it.
 #[derive(Clone)]
-pub(crate) struct Order {
+pub(crate) struct LoadJob {
     /// The Tiltfile's.
     pub(crate) name: ResourceName,
     pub(crate) load: u64,
@@ -43,10 +43,10 @@ pub(crate) struct Order {
 }
 
 /// A load for which this machine lacked something says nothing of the Tiltfile: it begins again.
-pub(crate) async fn run(context: Context, order: Order) {
+pub(crate) async fn run(context: Context, job: LoadJob) {
     let mut pause = SHORTAGE_PAUSE;
     let mut is_first = true;
-    while load(&context, order.clone(), is_first).await == Attempt::LackedMeans {
+    while load(&context, job.clone(), is_first).await == Attempt::Shortage {
         is_first = false;
         // Whether there is memory or room on the disk is seen by the next attempt.
         let spare = async {
@@ -69,17 +69,17 @@ enum Attempt {
     /// Its result was sent, or nobody wants it any more.
     Done,
     /// This machine lacked files, processes, memory or disk space.
-    LackedMeans,
+    Shortage,
 }
 
 /// Whether a load failed for lack of something, as far as that is known: where a library words the error, a lack of descriptors
 /// can only be seen while it lasts.
-fn lacked_means(failure: &Failure) -> bool {
+fn is_shortage(failure: &Failure) -> bool {
     failure.unreachable() == Some(&Unreachable::Machine) || !lilt_host::limits::has_spare_files()
 }
 
-async fn load(context: &Context, order: Order, is_first: bool) -> Attempt {
-    let Order { name, load, cause, path, args, secrets } = order;
+async fn load(context: &Context, job: LoadJob, is_first: bool) -> Attempt {
+    let LoadJob { name, load, cause, path, args, secrets } = job;
     let mut span = context.update_span(&name, load);
     if is_first {
         report::begin(&mut span, &cause);
@@ -88,7 +88,7 @@ async fn load(context: &Context, order: Order, is_first: bool) -> Attempt {
     let begun = lilt_host::clock::now();
     let cancelled = Arc::new(AtomicBool::new(false));
     // The evaluation polls this flag; dropping the future raises it too.
-    let guard = RaiseOnDrop(Arc::clone(&cancelled));
+    let guard = CancelOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
     let guardian = context.edges.guardian.clone();
     // The latest report replaces one that was not passed on yet.
@@ -114,7 +114,7 @@ async fn load(context: &Context, order: Order, is_first: bool) -> Attempt {
                 let progress = reported.borrow_and_update().clone();
                 if let Some(progress) = progress {
                     let (activity, files) = (progress.activity(), progress.files);
-                    context.tell(Event::LoadIsSlow { load, activity, files }).await;
+                    context.send(Event::LoadIsSlow { load, activity, files }).await;
                 }
             }
             () = context.cancel.cancelled() => {
@@ -127,22 +127,22 @@ async fn load(context: &Context, order: Order, is_first: bool) -> Attempt {
     };
     drop(guard);
     if let Err(failure) = &loaded.project
-        && lacked_means(failure)
+        && is_shortage(failure)
     {
         if is_first {
             let condition = Unreachable::Machine.return_condition();
             let words = format!("WARNING: {failure}\nThe Tiltfile is loaded again when {condition}");
             span.print(Level::Warn, &words);
         }
-        return Attempt::LackedMeans;
+        return Attempt::Shortage;
     }
     if let Ok(project) = &loaded.project {
         context.logs.hide(project.secrets.iter().chain(&secrets));
     }
-    tell_result(&mut span, &loaded.project, lilt_host::clock::now().since(begun));
+    print_result(&mut span, &loaded.project, lilt_host::clock::now().since(begun));
     drop(span);
     let outcome = loaded.project.map(Box::new);
-    context.tell(Event::Loaded { load, files: loaded.files, contents: loaded.contents, outcome }).await;
+    context.send(Event::Loaded { load, files: loaded.files, contents: loaded.contents, outcome }).await;
     Attempt::Done
 }
 
@@ -171,13 +171,13 @@ pub(crate) fn evaluate(
         pin_context(settings, project, print);
         let is_frozen = |name: &str| settings.kubeconfig.written().is_some() && name == "KUBECONFIG";
         let set: Vec<_> = loaded.environment.iter().filter(|(name, _)| !is_frozen(name)).cloned().collect();
-        hand_down(&set, project);
+        pass_environment(&set, project);
         if settings.live_update.is_none() {
             drop_live_updates(project);
         }
-        let missing = missing(project);
-        missing.iter().for_each(|warning| print(LoadMessage::Warning(warning)));
-        project.warnings.extend(missing);
+        let unsupported = unsupported_objects(project);
+        unsupported.iter().for_each(|warning| print(LoadMessage::Warning(warning)));
+        project.warnings.extend(unsupported);
     }
     loaded
 }
@@ -198,16 +198,16 @@ fn pin_context(settings: &Settings, project: &mut Project, print: &mut dyn FnMut
 }
 
 /// What the Tiltfile set in its environment reaches the commands it declared, under what they set themselves.
-fn hand_down(environment: &[(String, Option<String>)], project: &mut Project) {
+fn pass_environment(environment: &[(String, Option<String>)], project: &mut Project) {
     if let Some(telemetry) = &mut project.settings.telemetry {
-        hand_to(environment, &mut telemetry.command);
+        set_environment(environment, &mut telemetry.command);
     }
     for resource in &mut project.resources {
         for command in commands(&mut resource.body) {
-            hand_to(environment, command);
+            set_environment(environment, command);
         }
         for recipe in recipes(&mut resource.body) {
-            let looked_at = given::names(recipe);
+            let looked_at = build_inputs::names(recipe);
             recipe.variables =
                 environment.iter().filter(|(name, _)| looked_at.contains(name)).cloned().collect();
         }
@@ -245,7 +245,7 @@ fn build_command(image: &mut ImageTarget) -> Option<&mut Command> {
     }
 }
 
-fn hand_to(environment: &[(String, Option<String>)], command: &mut Command) {
+fn set_environment(environment: &[(String, Option<String>)], command: &mut Command) {
     let own = std::mem::take(&mut command.env);
     for (name, value) in environment {
         match value {
@@ -270,7 +270,7 @@ fn drop_live_updates(project: &mut Project) {
 }
 
 /// What the Tiltfile asks for and lilt does not do yet.
-fn missing(project: &Project) -> Vec<String> {
+fn unsupported_objects(project: &Project) -> Vec<String> {
     let objects = project.api_objects.iter().filter_map(|object| object["kind"].as_str());
     let idle = |kind: &&str| !lilt_engine::has_controller(kind);
     let mut objects: Vec<&str> = objects.filter(idle).collect();
@@ -282,15 +282,15 @@ fn missing(project: &Project) -> Vec<String> {
     vec![format!("not supported yet: objects of v1alpha1 have no effect ({})", objects.join(", "))]
 }
 
-pub(super) struct RaiseOnDrop(pub(super) Arc<AtomicBool>);
+pub(super) struct CancelOnDrop(pub(super) Arc<AtomicBool>);
 
-impl Drop for RaiseOnDrop {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-fn tell_result(span: &mut Span, project: &Result<Project, Failure>, took: Duration) {
+fn print_result(span: &mut Span, project: &Result<Project, Failure>, took: Duration) {
     match project {
         Ok(_) => span.info(&format!("Successfully loaded Tiltfile ({took:?})")),
         Err(failure) => span.print(Level::Error, &format!("ERROR: {failure}")),
@@ -319,11 +319,11 @@ mod tests {
     }
 
     #[test]
-    fn load_that_lacked_means_is_retried_though_they_are_back() {
+    fn load_that_is_shortage_is_retried_though_they_are_back() {
         let error = std::io::Error::from_raw_os_error(24);
         let failure = Failure::environment(format!("cannot read x: {error}")).caused_by(&error);
-        assert!(lacked_means(&failure));
-        assert!(!lacked_means(&Failure::user("no such file")));
+        assert!(is_shortage(&failure));
+        assert!(!is_shortage(&Failure::user("no such file")));
     }
 
     #[test]
@@ -343,9 +343,9 @@ mod tests {
         .map(|kind| serde_json::json!({"kind": kind}))
         .to_vec();
         let project = Project { resources: vec![server("a")], api_objects, ..Project::default() };
-        let told = missing(&project);
+        let told = unsupported_objects(&project);
         assert_eq!(told, ["not supported yet: objects of v1alpha1 have no effect (DockerComposeService)"]);
-        assert!(missing(&Project::default()).is_empty());
+        assert!(unsupported_objects(&Project::default()).is_empty());
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
         let mut command = Command::shell("run", "/");
         command.env = vec![("B".into(), "own".into())];
         let set = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
-        hand_to(&[set("A", Some("1")), set("B", Some("2")), set("C", None)], &mut command);
+        set_environment(&[set("A", Some("1")), set("B", Some("2")), set("C", None)], &mut command);
         assert_eq!(command.env, [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "own".to_owned())]);
         assert_eq!(command.unset, ["C"]);
     }

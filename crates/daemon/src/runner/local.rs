@@ -6,7 +6,7 @@ use lilt_model::command::Command;
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
 
-use super::command::reported;
+use super::command::command_exit;
 use super::report;
 use crate::context::Context;
 
@@ -19,13 +19,14 @@ pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, c
             span.info(&format!("Running cmd: {}", command.display()));
             let started = async |pid: u32| {
                 let resource = resource.clone();
-                context.tell(Event::UpdateCommandStarted { resource, update, image: None, pid }).await;
+                context.send(Event::UpdateCommandStarted { resource, update, image: None, pid }).await;
             };
             let Ok(ran) = run_command(&context, command, span, started).await else { return };
-            let exit =
-                ran.as_ref().map_or_else(|failure| CommandExit::Failed(failure.clone()), |it| reported(*it));
+            let exit = ran
+                .as_ref()
+                .map_or_else(|failure| CommandExit::Failed(failure.clone()), |it| command_exit(*it));
             let ended = Event::UpdateCommandEnded { resource: resource.clone(), update, image: None, exit };
-            context.tell(ended).await;
+            context.send(ended).await;
             match failure_of(command, ran) {
                 None => UpdateOutcome::success(),
                 Some(failure) => {
@@ -36,7 +37,7 @@ pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, c
             }
         }
     };
-    context.tell(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
+    context.send(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
 }
 
 /// The task is no longer wanted; nothing is told.
@@ -60,7 +61,7 @@ pub(crate) async fn run_command(
     tokio::select! {
         exit = process.wait() => Ok(Ok(exit)),
         () = context.cancel.cancelled() => {
-            context.stop(&mut process, Daemons::Leave).await;
+            context.stop_process(&mut process, Daemons::Leave).await;
             Err(Cancelled)
         }
     }
@@ -78,14 +79,14 @@ pub(crate) fn launch(context: &Context, command: &Command) -> Launch {
 /// None: it succeeded.
 pub(crate) fn failure_of(command: &Command, ran: Result<Exit, Failure>) -> Option<Failure> {
     let how = match ran {
-        Ok(exit) => how_it_failed(exit)?,
+        Ok(exit) => exit_failure(exit)?,
         Err(failure) => return Some(failure),
     };
     Some(Failure::user(format!("Command {:?} failed: {how}", command.display())))
 }
 
 /// None: it succeeded.
-pub(crate) fn how_it_failed(exit: Exit) -> Option<String> {
+pub(crate) fn exit_failure(exit: Exit) -> Option<String> {
     match exit {
         Exit::Code(0) => None,
         Exit::Code(code) => Some(format!("exit status {code}")),

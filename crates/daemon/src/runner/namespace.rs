@@ -12,7 +12,7 @@ use crate::context::Context;
 pub(crate) async fn run(context: Context, cluster: ClusterName, namespace: String, mut reconnects: bool) {
     let connection = match context.cluster(&cluster) {
         Ok(connection) => connection,
-        Err(failure) => return context.tell(Event::ClusterTroubled { cluster, failure }).await,
+        Err(failure) => return context.send(Event::ClusterTroubled { cluster, failure }).await,
     };
     let mut facts = connection.watch_namespace(&namespace, context.started.second());
     loop {
@@ -22,9 +22,9 @@ pub(crate) async fn run(context: Context, cluster: ClusterName, namespace: Strin
         };
         let Some(fact) = fact else { return };
         if matches!(fact, NamespaceFact::PodsListed(_)) && std::mem::take(&mut reconnects) {
-            context.tell(Event::ClusterRecovered { cluster: cluster.clone() }).await;
+            context.send(Event::ClusterRecovered { cluster: cluster.clone() }).await;
         }
-        context.tell(event(&cluster, &namespace, fact)).await;
+        context.send(event(&cluster, &namespace, fact)).await;
     }
 }
 

@@ -17,16 +17,16 @@ const AT_ONCE: usize = 10;
 
 /// Before what may not be watched, or has no such kind, is asked for again: rights are given and kinds come back, and an
 /// API server that starts refuses everybody for a moment.
-const AGAIN: Duration = Duration::from_secs(20);
+const RETRY_PAUSE: Duration = Duration::from_secs(20);
 
 /// Says when objects of a scope change or go. Who may not watch them does without.
 pub(crate) async fn follow(context: Context, scope: ObjectScope) {
     let watch = async {
         loop {
-            if let Err(failure) = tell_changes(&context, &scope).await {
+            if let Err(failure) = send_changes(&context, &scope).await {
                 tracing::debug!(%failure, "applied objects are not watched");
             }
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
     };
     tokio::select! {
@@ -36,7 +36,7 @@ pub(crate) async fn follow(context: Context, scope: ObjectScope) {
 }
 
 /// Until they may not be watched any more.
-async fn tell_changes(context: &Context, scope: &ObjectScope) -> Result<(), Failure> {
+async fn send_changes(context: &Context, scope: &ObjectScope) -> Result<(), Failure> {
     let mut facts = context.cluster(&scope.cluster)?.watch_objects(scope).await?;
     while let Some(fact) = facts.next().await {
         let scope = scope.clone();
@@ -45,7 +45,7 @@ async fn tell_changes(context: &Context, scope: &ObjectScope) -> Result<(), Fail
             ObjectFact::Changed(name, mark) => Event::ObjectChanged { scope, name, mark },
             ObjectFact::Gone(name, mark) => Event::ObjectGone { scope, name, mark },
         };
-        context.tell(event).await;
+        context.send(event).await;
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ pub(crate) async fn inspect(context: Context, resource: ResourceName, inspection
         tracing::warn!(%failure, %resource, "objects could not be compared with their manifests");
         Vec::new()
     });
-    context.tell(Event::Inspected { resource, inspection: inspection.id, found }).await;
+    context.send(Event::Inspected { resource, inspection: inspection.id, found }).await;
 }
 
 async fn compare(
@@ -80,14 +80,15 @@ async fn compare(
         }
     };
     let work = inspection.suspects.iter().filter_map(|suspect| {
-        let manifest = manifests.iter().find(|manifest| is(manifest, suspect, &inspection.namespace))?;
+        let manifest =
+            manifests.iter().find(|manifest| describes(manifest, suspect, &inspection.namespace))?;
         Some(drift(context, resource, &cluster, suspect, manifest, inspection))
     });
     let found: Vec<_> = stream::iter(work.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await;
     found.into_iter().collect()
 }
 
-fn is(manifest: &Value, suspect: &ObjectRef, default_namespace: &str) -> bool {
+fn describes(manifest: &Value, suspect: &ObjectRef, default_namespace: &str) -> bool {
     ObjectRef::of(manifest).is_some_and(|mut object| {
         if object.namespace.is_empty() && !suspect.namespace.is_empty() {
             object.namespace = default_namespace.to_owned();
@@ -121,7 +122,7 @@ async fn drift(
             }
             let redactor = context.logs.redactor();
             let fields = changes.iter().map(|change| change.redacted(&redactor).to_string()).collect();
-            Some(match other.filter(|other| deployers.is_beside(other)) {
+            Some(match other.filter(|other| deployers.deploys_concurrently(other)) {
                 Some(other) => Drift::Replaced { by: other.name, fields },
                 None => Drift::Changed(fields),
             })

@@ -12,7 +12,7 @@ use super::log_stream::is_older;
 use crate::context::Context;
 
 /// Conditions in the order they are met, with the words for them.
-const WAY: [(&str, &str); 3] =
+const STARTUP_CONDITIONS: [(&str, &str); 3] =
     [("PodScheduled", "Scheduled"), ("Initialized", "Initialized"), ("Ready", "Ready")];
 /// What was reported of a pod so far.
 pub(super) struct PodReport {
@@ -35,7 +35,7 @@ impl PodReport {
     pub(super) fn show(&mut self, context: &Context, pod: &Pod, notices: &Notices) {
         // One that was there before the session needs no story, only its new lines.
         if !is_older(pod, context) && !pod.deleting {
-            self.show_way(context, pod);
+            self.show_startup(context, pod);
         }
         self.show_notices(context, pod, notices);
         for container in &pod.containers {
@@ -62,10 +62,11 @@ impl PodReport {
         context.runtime_span(&self.resource, SpanId::of_pod(&self.resource, &pod.name).to_string())
     }
 
-    fn show_way(&mut self, context: &Context, pod: &Pod) {
+    fn show_startup(&mut self, context: &Context, pod: &Pod) {
         let is_met = |kind: &str| pod.conditions.iter().find(|it| it.kind == kind && it.met);
-        let reached = WAY[self.met..].iter().map_while(|(kind, words)| Some((is_met(kind)?, *words)));
-        let lines: Vec<String> = reached
+        let met =
+            STARTUP_CONDITIONS[self.met..].iter().map_while(|(kind, words)| Some((is_met(kind)?, *words)));
+        let lines: Vec<String> = met
             .map(|(condition, words)| format!("     ┊ {words:<15} - {}", took(pod.created, condition.since)))
             .collect();
         if lines.is_empty() && self.announced {
@@ -85,14 +86,14 @@ impl PodReport {
     fn show_notices(&mut self, context: &Context, pod: &Pod, notices: &Notices) {
         let fresh = notices.since(std::mem::replace(&mut self.notices, notices.told()));
         let is_new = |notice: &&Notice| notice.at >= context.started.second();
-        for notice in fresh.iter().filter(is_new).filter(|notice| is_telling(notice)) {
+        for notice in fresh.iter().filter(is_new).filter(|notice| is_shown(notice)) {
             let level = if notice.warning { Level::Warn } else { Level::Info };
             self.span(context, pod).print(level, &notice.to_string());
         }
     }
 }
 
-fn is_telling(notice: &Notice) -> bool {
+fn is_shown(notice: &Notice) -> bool {
     notice.warning || matches!(notice.reason.as_str(), "Pulling" | "Pulled")
 }
 

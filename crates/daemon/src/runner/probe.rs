@@ -47,9 +47,9 @@ impl Probed<'_> {
         self.context.logs.span(id, self.resource.clone(), Source::Runtime)
     }
 
-    async fn tell(&self, ready: bool, cause: Option<String>) {
+    async fn send(&self, ready: bool, cause: Option<String>) {
         let (owner, run) = (self.owner.clone(), self.run);
-        self.context.tell(Event::CommandProbed { owner, run, ready, cause }).await;
+        self.context.send(Event::CommandProbed { owner, run, ready, cause }).await;
     }
 }
 
@@ -59,7 +59,7 @@ async fn watch(probed: &Probed<'_>, probe: &Probe) {
     sleep(probe.initial_delay()).await;
     let mut pace = Pace::new(probe, Instant::now());
     let mut row = Row::default();
-    let mut told: Option<(bool, Option<String>)> = None;
+    let mut sent: Option<(bool, Option<String>)> = None;
     loop {
         let found = attempt(&context.edges.guardian, &probe.action, probe.timeout(), |argv| {
             launch(context, &Command { argv: argv.to_vec(), ..Command::shell("", folder(context)) })
@@ -70,10 +70,10 @@ async fn watch(probed: &Probed<'_>, probe: &Probe) {
             show(probed.span(), &found);
         }
         let now = (row.is_ready(), found.cause);
-        if told.as_ref() != Some(&now) {
+        if sent.as_ref() != Some(&now) {
             let (ready, cause) = now.clone();
-            probed.tell(ready, cause).await;
-            told = Some(now);
+            probed.send(ready, cause).await;
+            sent = Some(now);
         }
         sleep_until(pace.next(row.is_ready(), Instant::now())).await;
     }

@@ -26,7 +26,7 @@ pub(crate) async fn run(context: Context, job: &PruneJob) {
             span.info(&format!("[Docker Prune] error running docker prune: {}", failure.message));
         }
     }
-    context.tell(Event::Pruned).await;
+    context.send(Event::Pruned).await;
 }
 
 /// Several clusters may share one.
@@ -45,7 +45,7 @@ pub(crate) async fn prune(
     engine: &Engine,
     job: &PruneJob,
     always: bool,
-    mut say: impl FnMut(&str),
+    mut print: impl FnMut(&str),
 ) -> Result<(), Failure> {
     let request = PruneRequest {
         now: lilt_host::clock::now(),
@@ -55,12 +55,12 @@ pub(crate) async fn prune(
         used: job.used.clone(),
     };
     // Caches may be many, and take minutes: what is known before is said before.
-    let mut tell = |kind: &str, removed: &Removed| {
-        describe(kind, removed, always).iter().for_each(|line| say(line));
+    let mut report = |kind: &str, removed: &Removed| {
+        describe(kind, removed, always).iter().for_each(|line| print(line));
     };
-    tell("containers", &engine.prune_containers(&request).await?);
-    tell("images", &engine.prune_images(&request).await?);
-    tell("caches", &engine.prune_caches(&request).await?);
+    report("containers", &engine.prune_containers(&request).await?);
+    report("images", &engine.prune_images(&request).await?);
+    report("caches", &engine.prune_caches(&request).await?);
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use lilt_store::Span;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
-use super::{outage, patience, report};
+use super::{api_retry, outage, report};
 use crate::context::Context;
 use crate::settings::Transport;
 use channel::Channel;
@@ -45,7 +45,7 @@ pub(crate) async fn run(
 ) {
     let Some(first) = task(&mut spec) else { return };
     let Ok(cluster) = context.cluster(&first.pod.cluster) else { return };
-    // Opened ahead, so that the first save is as quick as the others. A failure is told when there is work.
+    // Opened ahead, so that the first save is as quick as the others. A failure is print when there is work.
     let mut target = Target::new(&context, cluster, &first);
     // What the container has at the paths of syncs: other containers may have got other changes.
     let mut roots = Roots::new();
@@ -62,13 +62,13 @@ pub(crate) async fn run(
             {
                 done = job.update;
                 let mut span = context.update_span(&resource, job.update);
-                let told = job.cause.as_ref().filter(|_| object.is_none()).map(|_| job.update);
+                let stages_of = job.cause.as_ref().filter(|_| object.is_none()).map(|_| job.update);
                 let stages = Stages {
                     context: &context,
                     resource: &resource,
                     object: object.as_deref(),
                     id: job.update,
-                    update: told,
+                    update: stages_of,
                 };
                 let owner = object.as_deref().unwrap_or(resource.as_str());
                 let readings = &context.edges.readings;
@@ -80,7 +80,7 @@ pub(crate) async fn run(
                 drop(span);
                 let (update, container) = (job.update, task.id.clone());
                 context
-                    .tell(match object.clone() {
+                    .send(match object.clone() {
                         Some(name) => Event::ObjectSynced { name, run: update, container, outcome },
                         None => Event::Synced { resource: resource.clone(), update, container, outcome },
                     })
@@ -131,7 +131,7 @@ impl<'a> Target<'a> {
         let open = match self.channel.take() {
             Some(open) => open,
             None => match self.open(task).await {
-                Err(failure) if self.turn_to_engine(&failure, task).await => self.open(task).await?,
+                Err(failure) if self.switch_to_engine(&failure, task).await => self.open(task).await?,
                 opened => opened?,
             },
         };
@@ -145,7 +145,7 @@ impl<'a> Target<'a> {
     /// Whether the engine is to do what the image cannot, or what the cluster does not allow: it needs no program of the image to
     /// write, and no rights. Where the image can, an exec that stays open is the better way, for a new one at each step takes the
     /// engine tens of milliseconds.
-    async fn turn_to_engine(&mut self, failure: &Failure, task: &SyncTask) -> bool {
+    async fn switch_to_engine(&mut self, failure: &Failure, task: &SyncTask) -> bool {
         let may = self.context.settings.live_update.unwrap_or_default() == Transport::Any;
         let lasts = failure.class() == Class::User || failure.kind == FailureKind::Forbidden;
         if !may || self.by_engine || task.agent || !lasts {
@@ -185,15 +185,15 @@ async fn update(
     if let Some(cause) = &job.cause {
         report::begin(span, cause);
     }
-    target.retries = Retries::new(patience::deadline(target.context, CI_LIMIT));
+    target.retries = Retries::new(api_retry::deadline(target.context, CI_LIMIT));
     let name = container_name(task);
-    let result = match bring(target, task, reading, stages, &name, span).await {
+    let result = match copy_and_run(target, task, reading, stages, &name, span).await {
         Ok(paths) => restart(target, task, paths, stages, span).await,
         // Where a process that was started anew has ended at once, the next save may come before the node tells it.
         Err(SyncFault::Transport(lost)) if task.agent && lost.class() == Class::Environment => {
-            Err(or_ending(&target.cluster, task, SyncFault::Transport(lost)).await)
+            Err(classify_fault_after_restart(&target.cluster, task, SyncFault::Transport(lost)).await)
         }
-        Err(fault) => Err(or_gone(&target.cluster, task, fault).await),
+        Err(fault) => Err(classify_fault(&target.cluster, task, fault).await),
     };
     match &result {
         Ok(()) => span.info(&format!("  → Container {name} updated!")),
@@ -218,7 +218,7 @@ fn failed_line(container: &str, cause: &str) -> String {
 }
 
 /// Whatever went wrong in a container that is gone, it was because of that.
-async fn or_gone(cluster: &Cluster, task: &SyncTask, fault: SyncFault) -> SyncFault {
+async fn classify_fault(cluster: &Cluster, task: &SyncTask, fault: SyncFault) -> SyncFault {
     match cluster.runs(&task.pod, &task.id).await {
         Ok(false) => SyncFault::Gone,
         _ => fault,
@@ -226,18 +226,18 @@ async fn or_gone(cluster: &Cluster, task: &SyncTask, fault: SyncFault) -> SyncFa
 }
 
 /// The same where a process was started anew: if it ended at once, so does its container, though the node tells it later.
-async fn or_ending(cluster: &Cluster, task: &SyncTask, fault: SyncFault) -> SyncFault {
+async fn classify_fault_after_restart(cluster: &Cluster, task: &SyncTask, fault: SyncFault) -> SyncFault {
     let deadline = Instant::now() + ENDING;
-    let mut fault = or_gone(cluster, task, fault).await;
+    let mut fault = classify_fault(cluster, task, fault).await;
     while fault != SyncFault::Gone && Instant::now() < deadline {
         tokio::time::sleep(PAUSE).await;
-        fault = or_gone(cluster, task, fault).await;
+        fault = classify_fault(cluster, task, fault).await;
     }
     fault
 }
 
 /// All but the restart. Gives what changed.
-async fn bring<'a>(
+async fn copy_and_run<'a>(
     target: &mut Target<'_>,
     task: &SyncTask,
     reading: &'a Opened,
@@ -249,8 +249,8 @@ async fn bring<'a>(
     let wait = |failure: &Failure| shortage.report(failure, span);
     let Reading { paths, changed } = reading.read(wait).await.map_err(SyncFault::Transport)?;
     // Told while the container is busy with it: of thousands of files there are thousands of lines.
-    let told = async { changed.tell(name, reading.first, span) };
-    let (copied, ()) = tokio::join!(copy(target, task, &changed.changes, stages), told);
+    let print = async { changed.print(name, reading.first, span) };
+    let (copied, ()) = tokio::join!(copy(target, task, &changed.changes, stages), print);
     copied?;
     run_steps(target, task, paths, stages, span).await?;
     Ok(paths)
@@ -287,7 +287,7 @@ impl Stages<'_> {
     async fn begin(&self, stage: StageKind, detail: &str) {
         if let Some(update) = self.update {
             let (resource, detail) = (self.resource.clone(), detail.to_owned());
-            self.context.tell(Event::StageBegan { resource, update, stage, detail }).await;
+            self.context.send(Event::StageBegan { resource, update, stage, detail }).await;
         }
     }
 
@@ -299,7 +299,7 @@ impl Stages<'_> {
             Some(name) => {
                 let (name, run, container, message) =
                     (name.to_owned(), self.id, task.id.clone(), cause.message);
-                self.context.tell(Event::ObjectSyncWaits { name, run, container, message }).await;
+                self.context.send(Event::ObjectSyncWaits { name, run, container, message }).await;
             }
             None => self.begin(StageKind::Wait, &cause.message).await,
         }
@@ -329,7 +329,7 @@ async fn copy(
         if matches!(target.cluster.runs(&task.pod, &task.id).await, Ok(false)) {
             return Err(SyncFault::Gone);
         }
-        if !target.turn_to_engine(&failure, task).await && !target.retry(task, &failure, stages).await {
+        if !target.switch_to_engine(&failure, task).await && !target.retry(task, &failure, stages).await {
             return Err(match failure.kind == FailureKind::NotWritable {
                 true => SyncFault::Closed(failure),
                 false => SyncFault::Transport(failure),
@@ -441,7 +441,9 @@ async fn restart(
         if target.cluster.check_reachable(RESPONSE_TIMEOUT).await.is_ok()
             || !target.retry(task, &failure, stages).await
         {
-            return Err(or_ending(&target.cluster, task, SyncFault::Transport(failure)).await);
+            return Err(
+                classify_fault_after_restart(&target.cluster, task, SyncFault::Transport(failure)).await
+            );
         }
     }
     span.info("  → Process started anew");

@@ -11,15 +11,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::local::how_it_failed;
+use super::local::exit_failure;
 use super::wake;
 use crate::context::Context;
-use crate::tool;
+use crate::program;
 
 pub(crate) async fn run(context: Context, job: &TelemetryJob) {
     let Some(batch) = &job.batch else {
         if wake::sleep_until(&context, job.due).await.is_ok() {
-            context.tell(Event::TelemetryDue { run: job.run }).await;
+            context.send(Event::TelemetryDue { run: job.run }).await;
         }
         return;
     };
@@ -31,7 +31,7 @@ pub(crate) async fn run(context: Context, job: &TelemetryJob) {
         let id = SpanId::from(format!("telemetry:{}", job.run + 1));
         context.logs.span(id, Some(ResourceName::tiltfile()), Source::Build).info(failure);
     }
-    context.tell(Event::TelemetrySent { run: job.run, delivered: failure.is_none() }).await;
+    context.send(Event::TelemetrySent { run: job.run, delivered: failure.is_none() }).await;
 }
 
 /// Returns what to log if the command did not succeed.
@@ -42,8 +42,8 @@ async fn send(context: &Context, job: &TelemetryJob, batch: &[UsageSpan]) -> Opt
     let (sender, input) = mpsc::channel(1);
     sender.send(Bytes::from(json_lines(context.started, batch))).await.ok()?;
     drop(sender);
-    let (cause, output) = match tool::run(&context.edges.guardian, &launch, Some(input)).await {
-        Ok(ran) => (how_it_failed(ran.exit)?, ran.output + &ran.errors),
+    let (cause, output) = match program::run(&context.edges.guardian, &launch, Some(input)).await {
+        Ok(ran) => (exit_failure(ran.exit)?, ran.output + &ran.errors),
         Err(failure) => (failure.to_string(), String::new()),
     };
     Some(format!("Telemetry command failed: {cause}\noutput: {}", output.trim_end()))

@@ -8,7 +8,7 @@ use crate::context::Context;
 
 pub(crate) async fn run(context: Context, at: Timestamp) {
     if sleep_until(&context, at).await.is_ok() {
-        context.tell(Event::Woke).await;
+        context.send(Event::Woke).await;
     }
 }
 

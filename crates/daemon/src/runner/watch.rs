@@ -36,23 +36,23 @@ pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<Task>)
                 let old = std::mem::replace(&mut subscription, subscribe(&context, &id, &mut spec).await);
                 if let (Some(old), Some(new)) = (old, &mut subscription) {
                     let seen = new.take_over(old).await;
-                    tell(&context, &id, seen).await;
+                    send_batch(&context, &id, seen).await;
                 }
             }
             batch = batch => {
                 if batch.is_none() {
                     subscription = None;
                 }
-                tell(&context, &id, batch).await;
+                send_batch(&context, &id, batch).await;
             }
         }
     }
 }
 
-async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
+async fn send_batch(context: &Context, id: &WatchId, batch: Option<Batch>) {
     let Some(batch) = batch else { return };
     if let Some(failure) = &batch.problem {
-        complain(context, id, failure).await;
+        report_trouble(context, id, failure).await;
     }
     if let Some(notice) = &batch.notice {
         let mut span = span(context, id);
@@ -64,14 +64,14 @@ async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
             // To an object, a directory is one that is gone or took the place of another.
             paths.retain(|path| files::is_directory(path) != Some(true));
         }
-        context.tell(Event::ChangesLost { watch: id.clone() }).await;
+        context.send(Event::ChangesLost { watch: id.clone() }).await;
     }
     if !paths.is_empty() {
-        changed(context, id, paths, batch.existence, batch.companions).await;
+        send_changed(context, id, paths, batch.existence, batch.companions).await;
     }
 }
 
-async fn changed(
+async fn send_changed(
     context: &Context,
     id: &WatchId,
     paths: Vec<PathBuf>,
@@ -80,7 +80,7 @@ async fn changed(
 ) {
     // Of a burst a few tell enough.
     let written = paths.iter().take(SAMPLE).filter_map(|path| files::modified_time(path)).max();
-    context.tell_with(Event::FilesChanged { watch: id.clone(), paths, existence, written }, companions).await;
+    context.send_with(Event::FilesChanged { watch: id.clone(), paths, existence, written }, companions).await;
 }
 
 /// Returns when every watch is placed: no later change is missed.
@@ -95,29 +95,29 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<Task>) -
     let subscription = match context.edges.watcher.subscribe_with(files, manner) {
         Ok(mut subscription) => {
             if let Err(failure) = subscription.ready().await {
-                complain(context, id, &failure).await;
+                report_trouble(context, id, &failure).await;
             }
             Some(subscription)
         }
         Err(failure) => {
-            complain(context, id, &failure).await;
+            report_trouble(context, id, &failure).await;
             None
         }
     };
     // Only now: a save between such a look and the watch being placed would be lost.
     let paths = contents.outdated(|path| read(path));
     if !paths.is_empty() {
-        changed(context, id, paths, Existence::default(), 0).await;
+        send_changed(context, id, paths, Existence::default(), 0).await;
     }
     // Also where some of it cannot be watched: that is said above, and waiting would not help.
-    context.tell(Event::Watching { watch: id.clone(), version }).await;
+    context.send(Event::Watching { watch: id.clone(), version }).await;
     subscription
 }
 
-async fn complain(context: &Context, id: &WatchId, failure: &Failure) {
+async fn report_trouble(context: &Context, id: &WatchId, failure: &Failure) {
     let words = format!("ERROR: changes to files may be missed: {failure}");
     span(context, id).print(Level::Error, &words);
-    context.tell(Event::WatchTroubled { watch: id.clone(), failure: failure.clone() }).await;
+    context.send(Event::WatchTroubled { watch: id.clone(), failure: failure.clone() }).await;
 }
 
 fn span(context: &Context, id: &WatchId) -> Span {

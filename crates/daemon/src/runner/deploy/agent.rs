@@ -1,4 +1,4 @@
-//! Brings lilt's agent into pods whose containers cannot take live updates alone.
+//! Brings lilt's agent into pods owner containers cannot take live updates alone.
 
 mod facts;
 
@@ -21,7 +21,7 @@ use crate::context::Context;
 /// A container through which an image was to be read is abandoned after this long; reading takes seconds.
 const ABANDONED_MICROSECONDS: i64 = 10 * 60 * 1_000_000;
 
-/// An image whose containers may need the agent.
+/// An image owner containers may need the agent.
 struct Candidate {
     image: ImageName,
     offer: AgentOffer,
@@ -31,7 +31,7 @@ struct Candidate {
 }
 
 /// Adds the agent to the objects where it is needed, and sees to it that the cluster has its image.
-pub(super) async fn bring(
+pub(super) async fn add(
     context: &Context,
     job: &DeployJob,
     references: &[(ImageName, String)],
@@ -42,7 +42,7 @@ pub(super) async fn bring(
         context.edges.readings.note(live_update);
     }
     if job.kubernetes.without_agent {
-        tell_what_is_lost(job, steps);
+        warn_without_agent(job, steps);
         return Ok(());
     }
     let mut candidates = Vec::new();
@@ -66,9 +66,9 @@ pub(super) async fn bring(
                 .warn(format!("the container {container} cannot take changes of {what} in place: {reason}")),
         }
     }
-    tell_unplaced(job, &candidates, &notes, objects, steps);
+    warn_unplaced(job, &candidates, &notes, objects, steps);
     for candidate in candidates.into_iter().filter(|candidate| is_used(&candidate.offer, objects)) {
-        provide(context, job, candidate, steps).await?;
+        deliver_agent_image(context, job, candidate, steps).await?;
     }
     Ok(())
 }
@@ -125,22 +125,22 @@ fn is_updated(context: &Context, live_update: &LiveUpdate) -> bool {
     context.settings.mode != Mode::Ci || live_update.initial_sync
 }
 
-fn tell_what_is_lost(job: &DeployJob, steps: &mut Steps) {
+fn warn_without_agent(job: &DeployJob, steps: &mut Steps) {
     let restarts = |image: &&ImageTarget| live_updates(image).is_some_and(|it| it.restart_process.is_some());
     for image in job.kubernetes.images.iter().filter(restarts) {
-        tell_no_restart(image, "live_update_agent=False forbids what it needs", steps);
+        warn_no_restart(image, "live_update_agent=False forbids what it needs", steps);
     }
 }
 
 /// What the Tiltfile asks for and cannot be had.
-pub(super) fn tell_no_restart(image: &ImageTarget, why: &str, steps: &mut Steps) {
+pub(super) fn warn_no_restart(image: &ImageTarget, why: &str, steps: &mut Steps) {
     let instead =
         if image.is_built() { "changes are built and deployed" } else { "changes are copied and it goes on" };
     steps.warn(format!("the process of {} is not started anew in place, {instead}: {why}", image.name));
 }
 
 /// What an operator makes of an object is its own: lilt knows the pods of the usual workloads alone.
-fn tell_unplaced(
+fn warn_unplaced(
     job: &DeployJob,
     candidates: &[Candidate],
     notes: &[AgentNote],
@@ -151,19 +151,19 @@ fn tell_unplaced(
     for candidate in candidates.iter().filter(unplaced) {
         let why = "no workload that lilt knows runs its image, and lilt adds what it needs to no others";
         if let Some(image) = job.kubernetes.image(&candidate.image) {
-            tell_no_restart(image, why, steps);
+            warn_no_restart(image, why, steps);
         }
     }
 }
 
 /// Its process is to be started anew, and no container got what that needs, without a word about it.
 fn is_unplaced(offer: &AgentOffer, notes: &[AgentNote], objects: &[Value]) -> bool {
-    let is_told = |name: &str| {
+    let has_note = |name: &str| {
         notes.iter().any(|note| matches!(note, AgentNote::Impossible { container, .. } if container == name))
     };
     let mut named = objects.iter().flat_map(containers);
-    let told = named.any(|(name, image)| image == offer.deployed && is_told(name));
-    offer.restart.is_some() && !is_used(offer, objects) && !told
+    let noted = named.any(|(name, image)| image == offer.deployed && has_note(name));
+    offer.restart.is_some() && !is_used(offer, objects) && !noted
 }
 
 /// None if nothing is known of the image: its containers then have to do with what they have.
@@ -174,13 +174,13 @@ async fn candidate(
     deployed: &str,
     steps: &mut Steps,
 ) -> Result<Option<Candidate>, Failure> {
-    let whose = format!("{} {}", context.edges.deployers.own(), steps.resource());
-    match look(context, job, (target, live_update), deployed, &whose).await {
+    let owner = format!("{} {}", context.edges.deployers.own(), steps.resource());
+    match inspect_image(context, job, (target, live_update), deployed, &owner).await {
         Ok(candidate) => Ok(Some(candidate)),
         Err(failure) if is_retried(&failure, target) => Err(failure),
         Err(failure) => {
             if live_update.restart_process.is_some() {
-                tell_no_restart(target, &failure.to_string(), steps);
+                warn_no_restart(target, &failure.to_string(), steps);
             } else {
                 steps.warn(format!(
                     "live updates of {} are made with the programs of its image, if it has them: {failure}",
@@ -197,13 +197,13 @@ fn is_retried(failure: &Failure, target: &ImageTarget) -> bool {
     match failure.unreachable() {
         Some(Unreachable::Machine) => true,
         // A build would wait for it, too.
-        Some(Unreachable::DockerEngine) => is_in_the_engine(target),
+        Some(Unreachable::DockerEngine) => is_in_engine(target),
         _ => false,
     }
 }
 
 /// Whether the image cannot have been built without the engine.
-fn is_in_the_engine(target: &ImageTarget) -> bool {
+fn is_in_engine(target: &ImageTarget) -> bool {
     match &target.build {
         ImageBuild::Docker(_) | ImageBuild::Compose(_) => true,
         ImageBuild::Custom(recipe) => target.is_built() && recipe.output != CustomOutput::Remote,
@@ -211,12 +211,12 @@ fn is_in_the_engine(target: &ImageTarget) -> bool {
     }
 }
 
-async fn look(
+async fn inspect_image(
     context: &Context,
     job: &DeployJob,
     (target, live_update): (&ImageTarget, &LiveUpdate),
     deployed: &str,
-    whose: &str,
+    owner: &str,
 ) -> Result<Candidate, Failure> {
     let engine = &image::engine(context, &job.kubernetes.cluster)?;
     if job.first {
@@ -230,7 +230,7 @@ async fn look(
         false => custom::seen_from_here(deployed, job.registry.as_ref()),
     };
     let configuration = configuration(engine, &local).await?;
-    let (here, there) = home(job, target, &local, deployed)?;
+    let (here, there) = agent_references(job, target, &local, deployed)?;
     let name = here.familiar_name();
     let Some(AgentImage { tag, archive }) = lilt_agent_image::image(&configuration.architecture, &name)
     else {
@@ -241,7 +241,7 @@ async fn look(
         deployed: deployed.to_owned(),
         agent_image: there.with_tag(&tag).familiar(),
         agent_program: lilt_agent_image::PROGRAM.to_owned(),
-        facts: facts::find(engine, whose, &configuration, live_update).await?,
+        facts: facts::find(engine, owner, &configuration, live_update).await?,
         restart: live_update.restart_process.clone(),
         closed: job.closed.contains(&target.name),
     };
@@ -264,7 +264,7 @@ async fn configuration(engine: &Engine, local: &str) -> Result<ImageConfiguratio
 
 /// Where the agent for an image lies, as this machine and as the cluster name it: beside the image, or in the registry if
 /// there is one, for the image itself may have come to the cluster by a way that only a command of the user's knows.
-fn home(
+fn agent_references(
     job: &DeployJob,
     target: &ImageTarget,
     local: &str,
@@ -300,7 +300,7 @@ fn mentions(value: &Value, image: &Value) -> bool {
 }
 
 /// The agent's image goes the way of the user's.
-async fn provide(
+async fn deliver_agent_image(
     context: &Context,
     job: &DeployJob,
     candidate: Candidate,
@@ -312,7 +312,7 @@ async fn provide(
         engine.load(candidate.archive).await?;
     }
     let built = Built { local: candidate.local, in_cluster: candidate.offer.agent_image, known };
-    delivery::bring(context, job, &built, steps).await
+    delivery::deliver_within_stage(context, job, &built, steps).await
 }
 
 #[cfg(test)]
@@ -354,8 +354,8 @@ mod tests {
         assert_eq!(containers(&own), [("main", "web:1")]);
         assert!(is_unplaced(&offer, &[], std::slice::from_ref(&own)));
         assert!(!is_unplaced(&offer, &[], &[placed]));
-        let told = AgentNote::Impossible { container: "main".into(), reason: "so it is".into() };
-        assert!(!is_unplaced(&offer, &[told], std::slice::from_ref(&own)));
+        let noted = AgentNote::Impossible { container: "main".into(), reason: "so it is".into() };
+        assert!(!is_unplaced(&offer, &[noted], std::slice::from_ref(&own)));
         let without = AgentOffer { restart: None, ..offer };
         assert!(!is_unplaced(&without, &[], &[own]), "it is copied into without the agent");
     }

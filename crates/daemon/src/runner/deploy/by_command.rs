@@ -13,13 +13,13 @@ use serde_json::Value;
 use super::steps::Steps;
 use super::{collect_hashes, shown, variables};
 use crate::context::Context;
+use crate::runner::api_retry::{self, ApiRetry};
 use crate::runner::local;
-use crate::runner::patience::{self, Patience};
 
 /// Helm does not leave its manifests with the objects: `helm_resource` prints them before this line.
-const BOUNDARY: &str = "\n# lilt: as they are in the cluster\n";
+const SEPARATOR: &str = "\n# lilt: as they are in the cluster\n";
 /// An answer that takes longer than this is none.
-const SILENCE: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How much of what a command printed is shown when it cannot be used: charts print megabytes.
 const SHOWN: usize = 500;
 
@@ -34,12 +34,12 @@ pub(crate) async fn deploy(
     if job.rerun {
         delete_first(context, job, custom, steps).await?;
     }
-    let mut command = context.meeting(&job.kubernetes.cluster, &custom.apply);
+    let mut command = context.with_kubeconfig(&job.kubernetes.cluster, &custom.apply);
     let reference = |name: &ImageName| references.iter().find(|(known, _)| known == name);
     let needed = job.kubernetes.image_deps.iter().filter_map(reference);
     command.env.extend(variables::of_images(needed.map(|(name, reference)| (name, reference.as_str()))));
     let seconds = u64::from(job.kubernetes.apply_timeout_secs);
-    let (exit, printed) = steps.run_reading(&command, Duration::from_secs(seconds)).await?;
+    let (exit, printed) = steps.run_capturing(&command, Duration::from_secs(seconds)).await?;
     let (objects, found) = find(context, &job.kubernetes.cluster, exit, &printed, seconds).await?;
     steps.detail("Objects applied to cluster:");
     for found in &found {
@@ -75,8 +75,8 @@ async fn delete_first(
     steps: &mut Steps,
 ) -> Result<(), Failure> {
     steps.detail("Deleting what is deployed, so that it starts anew");
-    let exit = steps.run(&context.meeting(&job.kubernetes.cluster, &custom.delete), None).await?;
-    if let Some(how) = local::how_it_failed(exit) {
+    let exit = steps.run(&context.with_kubeconfig(&job.kubernetes.cluster, &custom.delete), None).await?;
+    if let Some(how) = local::exit_failure(exit) {
         steps.warn(format!("Command {:?} failed: {how}", custom.delete.display()));
     }
     Ok(())
@@ -91,23 +91,25 @@ pub(crate) async fn find(
     seconds: u64,
 ) -> Result<(Vec<Value>, Vec<Found>), Failure> {
     let cluster = context.cluster(cluster)?;
-    let (manifests, printed) = parts(printed);
+    let (manifests, printed) = split_output(printed);
     let objects = match read(exit, printed, seconds, &context.logs.redactor()) {
         Ok(objects) => objects,
         // What the command needed was not there, in all likelihood.
-        Err(failure) if !cluster.answers(SILENCE).await => return Err(failure.of_kind(Unreachable::Cluster)),
+        Err(failure) if !cluster.answers(RESPONSE_TIMEOUT).await => {
+            return Err(failure.of_kind(Unreachable::Cluster));
+        }
         Err(failure) => return Err(failure),
     };
-    let mut patience = Patience::new(&cluster, patience::deadline(context, Duration::from_secs(seconds)));
+    let mut retry = ApiRetry::new(&cluster, api_retry::deadline(context, Duration::from_secs(seconds)));
     loop {
-        let failure = match patience.attempt(cluster.find(&objects)).await {
+        let failure = match retry.attempt(cluster.find(&objects)).await {
             Ok(mut found) => {
-                name_manifests(&mut found, &manifests);
+                attach_manifests(&mut found, &manifests);
                 return Ok((objects, found));
             }
             Err(failure) => failure,
         };
-        if !patience.lasts(&failure, |_| {}).await {
+        if !retry.should_retry(&failure, |_| {}).await {
             return Err(
                 failure.hint("apply_cmd must print, as YAML, the objects that it applied, and nothing else")
             );
@@ -117,15 +119,15 @@ pub(crate) async fn find(
 
 /// What comes before the line that says so are manifests, as only the command may know them; the rest are the objects as they
 /// are in the cluster. Most commands print only these.
-fn parts(printed: &[u8]) -> (String, &[u8]) {
-    let Some(at) = printed.windows(BOUNDARY.len()).position(|it| it == BOUNDARY.as_bytes()) else {
+fn split_output(printed: &[u8]) -> (String, &[u8]) {
+    let Some(at) = printed.windows(SEPARATOR.len()).position(|it| it == SEPARATOR.as_bytes()) else {
         return (String::new(), printed);
     };
     let (manifests, objects) = printed.split_at(at);
-    (String::from_utf8_lossy(manifests).into_owned(), &objects[BOUNDARY.len()..])
+    (String::from_utf8_lossy(manifests).into_owned(), &objects[SEPARATOR.len()..])
 }
 
-fn name_manifests(found: &mut [Found], text: &str) {
+fn attach_manifests(found: &mut [Found], text: &str) {
     // Drift is all that is known by them: what cannot be read leaves that unknown.
     let manifests = yaml::objects(text).unwrap_or_else(|error| {
         tracing::warn!(error = error.message, "the manifests that a command printed cannot be read");
@@ -175,7 +177,7 @@ fn read(
         let failure = Failure::user(format!("apply command timed out after {seconds}s"));
         return Err(detailed(failure).hint("update_settings(k8s_upsert_timeout_secs=…) gives it more time"));
     };
-    if let Some(how) = local::how_it_failed(exit) {
+    if let Some(how) = local::exit_failure(exit) {
         return Err(detailed(Failure::user(format!("apply command failed: {how}"))));
     }
     let invalid =
@@ -245,9 +247,9 @@ mod tests {
 
     #[test]
     fn manifests_may_come_before_the_objects() {
-        assert_eq!(parts(b"kind: Pod\n"), (String::new(), &b"kind: Pod\n"[..]));
-        let text = format!("a: \u{fffd}1{BOUNDARY}kind: List\n");
-        assert_eq!(parts(text.as_bytes()), ("a: \u{fffd}1".to_owned(), &b"kind: List\n"[..]));
+        assert_eq!(split_output(b"kind: Pod\n"), (String::new(), &b"kind: Pod\n"[..]));
+        let text = format!("a: \u{fffd}1{SEPARATOR}kind: List\n");
+        assert_eq!(split_output(text.as_bytes()), ("a: \u{fffd}1".to_owned(), &b"kind: List\n"[..]));
     }
 
     #[test]

@@ -32,9 +32,9 @@ pub(crate) async fn build_and_push(
     }
     steps.begin(StageKind::Build, name.as_str(), format!("Building Custom Build: [{name}]")).await;
     let expected = Expected::of(job, name, recipe)?;
-    expected.forget()?;
+    expected.remove_old_output()?;
     run(context, job, target, recipe, &expected, bases, steps).await?;
-    let named = expected.named(job.registry.as_ref())?;
+    let named = expected.built(job.registry.as_ref())?;
     let built = match recipe.output {
         CustomOutput::Remote => named,
         CustomOutput::LocalDocker | CustomOutput::LocalDockerAndRemote => {
@@ -51,23 +51,23 @@ pub(crate) async fn build_and_push(
 
 /// What the command is to build.
 enum Expected<'a> {
-    /// It is told the tag.
-    Told(Built),
+    /// It is injected the tag.
+    Tagged(Built),
     /// It has a tag of its own, and does not know of the registry.
-    Own(Built),
+    OwnTag(Built),
     /// It says itself what it built, in this file.
-    Written(&'a std::path::Path),
+    InFile(&'a std::path::Path),
 }
 
 impl<'a> Expected<'a> {
     fn of(job: &DeployJob, name: &ImageName, recipe: &'a CustomBuild) -> Result<Expected<'a>, Failure> {
         if let Some(path) = &recipe.outputs_image_ref_to {
-            return Ok(Expected::Written(path));
+            return Ok(Expected::InFile(path));
         }
         if !recipe.tag.is_empty() {
             let reference = reference_in_registry(name, None)?.with_tag(&recipe.tag).to_string();
             let reference = Reference::parse(&reference)?.familiar();
-            return Ok(Expected::Own(Built {
+            return Ok(Expected::OwnTag(Built {
                 local: reference.clone(),
                 in_cluster: reference,
                 known: false,
@@ -76,7 +76,7 @@ impl<'a> Expected<'a> {
         let registry = job.registry.as_ref();
         let seconds = lilt_host::clock::now().since(lilt_model::Timestamp::ZERO).as_secs();
         let tag = tag_in_registry(name, registry, &format!("tilt-build-{seconds}"))?;
-        Ok(Expected::Told(Built {
+        Ok(Expected::Tagged(Built {
             local: reference_in_registry(name, registry)?.with_tag(&tag).familiar(),
             in_cluster: reference_in_cluster(name, registry)?.with_tag(&tag).familiar(),
             known: false,
@@ -84,8 +84,8 @@ impl<'a> Expected<'a> {
     }
 
     /// What an earlier run of the command wrote must not be taken for what this one did.
-    fn forget(&self) -> Result<(), Failure> {
-        let Expected::Written(path) = self else { return Ok(()) };
+    fn remove_old_output(&self) -> Result<(), Failure> {
+        let Expected::InFile(path) = self else { return Ok(()) };
         files::remove(path).map_err(|error| {
             Failure::environment(format!("outputs_image_ref_to: cannot remove {}: {error}", path.display()))
                 .caused_by(&error)
@@ -94,16 +94,16 @@ impl<'a> Expected<'a> {
 
     fn reference(&self) -> Option<&str> {
         match self {
-            Expected::Told(built) | Expected::Own(built) => Some(&built.local),
-            Expected::Written(_) => None,
+            Expected::Tagged(built) | Expected::OwnTag(built) => Some(&built.local),
+            Expected::InFile(_) => None,
         }
     }
 
     /// What was built, as the command named it.
-    fn named(&self, registry: Option<&Registry>) -> Result<Built, Failure> {
+    fn built(&self, registry: Option<&Registry>) -> Result<Built, Failure> {
         let path = match self {
-            Expected::Told(built) | Expected::Own(built) => return Ok(built.clone()),
-            Expected::Written(path) => path,
+            Expected::Tagged(built) | Expected::OwnTag(built) => return Ok(built.clone()),
+            Expected::InFile(path) => path,
         };
         let shown = path.display();
         let text = files::read(path).ok_or_else(|| {
@@ -134,34 +134,34 @@ async fn run(
     bases: &[Base<'_>],
     steps: &mut Steps,
 ) -> Result<(), Failure> {
-    let mut told = Vec::new();
+    let mut injected = Vec::new();
     if let Some(reference) = expected.reference() {
         let parsed = Reference::parse(reference)?;
-        told.push(("EXPECTED_REF".to_owned(), reference.to_owned()));
-        told.push(("EXPECTED_IMAGE".to_owned(), parsed.path().to_owned()));
-        told.push(("EXPECTED_TAG".to_owned(), parsed.tag().unwrap_or_default().to_owned()));
+        injected.push(("EXPECTED_REF".to_owned(), reference.to_owned()));
+        injected.push(("EXPECTED_IMAGE".to_owned(), parsed.path().to_owned()));
+        injected.push(("EXPECTED_TAG".to_owned(), parsed.tag().unwrap_or_default().to_owned()));
     }
     if let Some(registry) = &job.registry {
-        told.push(("REGISTRY_HOST".to_owned(), registry.host.clone()));
-        told.push(("EXPECTED_REGISTRY".to_owned(), registry.host.clone()));
+        injected.push(("REGISTRY_HOST".to_owned(), registry.host.clone()));
+        injected.push(("EXPECTED_REGISTRY".to_owned(), registry.host.clone()));
     }
     let built = |name: &ImageName| bases.iter().find(|(image, _)| image.name == *name);
     let needed =
         target.depends_on.iter().filter_map(built).map(|(image, local)| (&image.name, local.as_str()));
-    told.extend(variables::of_images(needed));
+    injected.extend(variables::of_images(needed));
     let span = steps.span();
-    if told.is_empty() {
+    if injected.is_empty() {
         span.info("Custom Build:");
     } else {
         span.info("Custom Build: Injecting Environment Variables");
-        told.iter().for_each(|(name, value)| span.info(&format!("  {name}={value}")));
+        injected.iter().for_each(|(name, value)| span.info(&format!("  {name}={value}")));
     }
-    let mut command = context.meeting(&job.kubernetes.cluster, &recipe.command);
-    command.env.extend(told);
-    let engine = context.engine_of(&job.kubernetes.cluster);
+    let mut command = context.with_kubeconfig(&job.kubernetes.cluster, &recipe.command);
+    command.env.extend(injected);
+    let engine = context.cluster_engine(&job.kubernetes.cluster);
     command.env.extend(engine.into_iter().flat_map(|engine| engine.variables.clone()));
     let exit = steps.run_build(&target.name, &command).await?;
-    match local::how_it_failed(exit) {
+    match local::exit_failure(exit) {
         None => Ok(()),
         Some(how) => Err(Failure::user(format!("Custom build {:?} failed: {how}", command.display()))),
     }
@@ -180,23 +180,23 @@ async fn find(
     let Some(id) = engine.image_id(&named.local).await? else {
         return Err(missing(engine, &target.name, expected, &named.local).await);
     };
-    match matches!(expected, Expected::Written(_)) || is_brought(job, target) {
+    match matches!(expected, Expected::InFile(_)) || is_pushed_by_command(job, target) {
         true => Ok(named),
         false => image::tag_by_content(engine, job, &target.name, &id).await,
     }
 }
 
 /// Whether the cluster has it from the command alone, and so by no other name than the command's.
-fn is_brought(job: &DeployJob, target: &ImageTarget) -> bool {
+fn is_pushed_by_command(job: &DeployJob, target: &ImageTarget) -> bool {
     delivery::pushes_itself(target) && job.delivery != Delivery::Shared
 }
 
 /// What is in an image whose name the command keeps from build to build, as far as the engine knows.
-pub(crate) async fn content(context: &Context, job: &DeployJob, image: &Injection) -> Option<String> {
+pub(crate) async fn content_id(context: &Context, job: &DeployJob, image: &Injection) -> Option<String> {
     let target = job.kubernetes.image(&image.name)?;
     let ImageBuild::Custom(recipe) = &target.build else { return None };
     // What the engine need not have is not named by its content either, even if the engine happens to be the cluster's.
-    let keeps_name = recipe.output == CustomOutput::Remote || is_brought(job, target);
+    let keeps_name = recipe.output == CustomOutput::Remote || is_pushed_by_command(job, target);
     let stays = keeps_name && !recipe.tag.is_empty();
     if !stays && recipe.outputs_image_ref_to.is_none() {
         return None;
@@ -216,7 +216,7 @@ async fn missing(engine: &Engine, name: &ImageName, expected: &Expected<'_>, ref
     names.dedup();
     let mut there = Vec::new();
     for name in &names {
-        // The failure that is being told matters more than one of this look.
+        // The failure that is being injected matters more than one of this look.
         there.extend(engine.tags(name).await.unwrap_or_default());
     }
     let there = match there.as_slice() {
@@ -224,11 +224,11 @@ async fn missing(engine: &Engine, name: &ImageName, expected: &Expected<'_>, ref
         tags => format!("there is: {}", tags.join(", ")),
     };
     let must = match expected {
-        Expected::Told(_) => "the command must tag what it builds as $EXPECTED_REF",
-        Expected::Own(_) => {
+        Expected::Tagged(_) => "the command must tag what it builds as $EXPECTED_REF",
+        Expected::OwnTag(_) => {
             "the command must give the image its own name and the tag that custom_build(tag=…) says"
         }
-        Expected::Written(_) => "the command must build what it writes to the file of outputs_image_ref_to",
+        Expected::InFile(_) => "the command must build what it writes to the file of outputs_image_ref_to",
     };
     Failure::user(format!(
         "Could not find image in Docker: custom_build of {name} was expected to build {reference}; {there}"

@@ -32,14 +32,14 @@ pub(crate) async fn deliver(
     if !job.delivered.contains(&target.name) {
         steps.detail("Skipping push: base image does not need deploy");
     } else {
-        bring(context, job, built, steps).await?;
+        deliver_within_stage(context, job, built, steps).await?;
     }
     steps.end().await;
     Ok(())
 }
 
 /// The same as a part of another stage.
-pub(crate) async fn bring(
+pub(crate) async fn deliver_within_stage(
     context: &Context,
     job: &DeployJob,
     built: &Built,

@@ -17,10 +17,10 @@ use lilt_model::{ClusterName, Failure, ImageName};
 use tokio_util::sync::CancellationToken;
 
 use super::base::{self, Base};
-use super::built::{Bases, Memory};
+use super::build_cache::{Bases, CacheSlot};
+use super::build_inputs::{self, BuildInputs};
 use super::custom;
 use super::delivery;
-use super::given::{self, Given};
 use super::steps::Steps;
 use crate::context::Context;
 
@@ -46,7 +46,7 @@ pub(crate) async fn build_and_push(
         ImageBuild::Custom(recipe) => {
             return custom::build_and_push(context, job, (target, recipe), bases, steps).await;
         }
-        ImageBuild::Compose(_) => return Err(missing(&target.name, "docker_compose()")),
+        ImageBuild::Compose(_) => return Err(unsupported(&target.name, "docker_compose()")),
         ImageBuild::LiveUpdateOnly => {
             return Err(Failure::internal(format!("the image {} is never built", target.name)));
         }
@@ -61,7 +61,7 @@ pub(crate) async fn build_and_push(
 
 /// The engine that builds for the cluster.
 pub(crate) fn engine(context: &Context, cluster: &ClusterName) -> Result<Arc<Engine>, Failure> {
-    match context.engine_of(cluster) {
+    match context.cluster_engine(cluster) {
         Some(found) => Ok(Arc::clone(&found.engine)),
         None => context.edges.docker.clone(),
     }
@@ -74,20 +74,20 @@ pub(crate) async fn tag_by_content(
     name: &ImageName,
     id: &str,
 ) -> Result<Built, Failure> {
-    let Named { local, in_cluster } = Named::by_content(name, job.registry.as_ref(), id)?;
+    let ImageReferences { local, in_cluster } = ImageReferences::by_content(name, job.registry.as_ref(), id)?;
     let known = engine.image_id(&local).await?.is_some_and(|known| known == id);
     engine.tag(id, &local).await?;
     Ok(Built { local, in_cluster, known })
 }
 
 /// What an image is called.
-pub(crate) struct Named {
+pub(crate) struct ImageReferences {
     /// By this machine's engine.
     pub(crate) local: String,
     pub(crate) in_cluster: String,
 }
 
-impl Named {
+impl ImageReferences {
     fn by_content(name: &ImageName, registry: Option<&Registry>, id: &str) -> Result<Self, Failure> {
         let tag = tag_in_registry(name, registry, &tag_from_id(id)?)?;
         Ok(Self {
@@ -98,7 +98,7 @@ impl Named {
 }
 
 /// For whom a session's first build of an image is, and on what.
-pub(crate) struct FirstBuild<'a> {
+pub(crate) struct CachedBuild<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) registry: Option<&'a Registry>,
     pub(crate) platform: Option<&'a str>,
@@ -108,22 +108,22 @@ pub(crate) struct FirstBuild<'a> {
 }
 
 /// What it would be called, if it would not be built because it is known what comes of it.
-pub(crate) async fn foreseen(
-    build: &FirstBuild<'_>,
+pub(crate) async fn cached_references(
+    build: &CachedBuild<'_>,
     name: &ImageName,
     recipe: &DockerBuild,
-) -> Result<Option<Named>, Failure> {
+) -> Result<Option<ImageReferences>, Failure> {
     let recipe = completed(recipe, build.bases, build.platform);
-    let given = Given::read(&recipe, build.folder)?;
-    let Some(memory) = Memory::of(build.engine, name, &recipe, &given).await else { return Ok(None) };
-    let id = memory.find(build.engine).await;
-    id.map(|id| Named::by_content(name, build.registry, &id)).transpose()
+    let inputs = BuildInputs::read(&recipe, build.folder)?;
+    let Some(cache) = CacheSlot::of(build.engine, name, &recipe, &inputs).await else { return Ok(None) };
+    let id = cache.find(build.engine).await;
+    id.map(|id| ImageReferences::by_content(name, build.registry, &id)).transpose()
 }
 
-/// As it is given to the engine.
+/// As it is inputs to the engine.
 fn completed(recipe: &DockerBuild, bases: &[Base<'_>], platform: Option<&str>) -> DockerBuild {
     let mut recipe = recipe.clone();
-    recipe.build_args = given::arguments(&recipe);
+    recipe.build_args = build_inputs::arguments(&recipe);
     recipe.dockerfile = base::replace(&recipe, bases);
     if recipe.platform.is_empty() {
         recipe.platform = platform.unwrap_or_default().to_owned();
@@ -131,7 +131,7 @@ fn completed(recipe: &DockerBuild, bases: &[Base<'_>], platform: Option<&str>) -
     recipe
 }
 
-fn missing(name: &ImageName, what: &str) -> Failure {
+fn unsupported(name: &ImageName, what: &str) -> Failure {
     Failure::user(format!("{what} is not supported yet: the image {name} cannot be built"))
 }
 
@@ -160,60 +160,60 @@ async fn build(
 ) -> Result<String, Failure> {
     steps.begin(StageKind::Build, name.as_str(), format!("Building Dockerfile: [{name}]")).await;
     let recipe = completed(recipe, bases, job.platform.as_deref());
-    tell_dockerfile(steps, &recipe.platform, &recipe.dockerfile);
-    let given = Given::read(&recipe, context.settings.folder())?;
-    context.logs.hide_also(given.hidden());
+    print_dockerfile(steps, &recipe.platform, &recipe.dockerfile);
+    let inputs = BuildInputs::read(&recipe, context.settings.folder())?;
+    context.logs.hide_also(inputs.secrets_to_redact());
     let mut known = None;
     if job.first {
-        known = Memory::of(engine, name, &recipe, &given).await;
+        known = CacheSlot::of(engine, name, &recipe, &inputs).await;
     }
-    if let Some(memory) = &known
-        && let Some(id) = memory.find(engine).await
+    if let Some(cache) = &known
+        && let Some(id) = cache.find(engine).await
     {
         steps.detail("Skipping build: nothing has changed since it was built");
-        name_also(engine, &id, &recipe.extra_tags).await?;
+        add_tags(engine, &id, &recipe.extra_tags).await?;
         steps.end().await;
         return Ok(id);
     }
     // What it is made from is taken down while the engine prepares itself, and before it looks at any file.
     let hold = CancellationToken::new();
-    let take_down = async {
+    let fingerprint = async {
         let _free = hold.clone().drop_guard();
-        if known.is_none() { Memory::of(engine, name, &recipe, &given).await } else { known }
+        if known.is_none() { CacheSlot::of(engine, name, &recipe, &inputs).await } else { known }
     };
     let request = BuildRequest {
-        secrets: given.secrets.clone(),
-        ssh: given.ssh.clone(),
+        secrets: inputs.secrets.clone(),
+        ssh: inputs.ssh.clone(),
         hold: Some(hold.clone()),
         ..BuildRequest::new(recipe.clone())
     };
-    let (mut told, mut bases) = (Told::default(), Bases::default());
+    let (mut filter, mut bases) = (ProgressFilter::default(), Bases::default());
     let progress = |progress: BuildProgress| {
-        bases.hear(&progress);
-        steps.stages().hear(&progress);
-        if told.is_news(&progress) {
-            tell_progress(steps, &progress);
+        bases.record(&progress);
+        steps.stages().record(&progress);
+        if filter.is_new(&progress) {
+            print_progress(steps, &progress);
         }
     };
     let build = engine.build(&request, progress, context.cancel.clone());
-    let (memory, built) = tokio::join!(take_down, build);
+    let (cache, built) = tokio::join!(fingerprint, build);
     let built = built?;
-    if let Some(memory) = memory {
-        memory.keep(engine, bases, &built.id).await;
+    if let Some(cache) = cache {
+        cache.store(engine, bases, &built.id).await;
     }
     steps.end().await;
     Ok(built.id)
 }
 
 /// A build would give it these names, too.
-async fn name_also(engine: &Engine, id: &str, names: &[String]) -> Result<(), Failure> {
+async fn add_tags(engine: &Engine, id: &str, names: &[String]) -> Result<(), Failure> {
     for name in names {
         engine.tag(id, name).await?;
     }
     Ok(())
 }
 
-fn tell_dockerfile(steps: &mut Steps, platform: &str, dockerfile: &str) {
+fn print_dockerfile(steps: &mut Steps, platform: &str, dockerfile: &str) {
     let span = steps.span();
     match platform {
         "" => span.info("Building Dockerfile:"),
@@ -228,16 +228,16 @@ fn tell_dockerfile(steps: &mut Steps, platform: &str, dockerfile: &str) {
 
 /// BuildKit begins and ends some steps several times: a base is looked up, found and used, each in no time.
 #[derive(Default)]
-struct Told {
+struct ProgressFilter {
     started: BTreeSet<StepId>,
     finished: BTreeSet<StepId>,
 }
 
-/// An end that is told again, because something was done meanwhile.
+/// An end that is filter again, because something was done meanwhile.
 const LONG: Duration = Duration::from_millis(500);
 
-impl Told {
-    fn is_news(&mut self, progress: &BuildProgress) -> bool {
+impl ProgressFilter {
+    fn is_new(&mut self, progress: &BuildProgress) -> bool {
         match progress {
             BuildProgress::Started { step, .. } => self.started.insert(step.clone()),
             BuildProgress::Finished { step, duration, error, .. } => {
@@ -250,7 +250,7 @@ impl Told {
     }
 }
 
-fn tell_progress(steps: &mut Steps, progress: &BuildProgress) {
+fn print_progress(steps: &mut Steps, progress: &BuildProgress) {
     match progress {
         BuildProgress::Started { name, .. } if !is_internal(name) => steps.detail(name),
         BuildProgress::Log { line, .. } => steps.detail(&format!("  {line}")),

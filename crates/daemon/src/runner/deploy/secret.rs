@@ -6,7 +6,7 @@ use std::path::Path;
 use lilt_host::files;
 use lilt_model::Failure;
 
-use super::given::Variables;
+use super::build_inputs::Variables;
 
 /// What each secret holds, by its id. Relative paths count from `base`.
 pub(crate) fn read(

@@ -7,7 +7,7 @@ use lilt_docker::SshSource;
 use lilt_host::files::{self, FileEntry};
 use lilt_model::Failure;
 
-use super::given::Variables;
+use super::build_inputs::Variables;
 
 /// Where ssh finds the user's agent.
 pub(crate) const AGENT: &str = "SSH_AUTH_SOCK";

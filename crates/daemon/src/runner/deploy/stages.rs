@@ -10,22 +10,22 @@ use lilt_model::{Failure, ImageName, Timestamp};
 #[derive(Debug, Default)]
 pub(crate) struct Stages {
     all: Vec<BuildStage>,
-    places: HashMap<StepId, usize>,
+    indexes: HashMap<StepId, usize>,
 }
 
 impl Stages {
-    pub(crate) fn hear(&mut self, progress: &BuildProgress) {
+    pub(crate) fn record(&mut self, progress: &BuildProgress) {
         match progress {
             BuildProgress::Started { step, name, at } => {
                 let at = at.unwrap_or_else(clock::now);
                 // BuildKit begins a step again to say more of it.
-                if !self.places.contains_key(step) {
-                    self.places.insert(step.clone(), self.all.len());
+                if !self.indexes.contains_key(step) {
+                    self.indexes.insert(step.clone(), self.all.len());
                     self.begin(name, at);
                 }
             }
             BuildProgress::Finished { step, cached, at, error, .. } => {
-                if let Some(stage) = self.places.get(step).and_then(|place| self.all.get_mut(*place)) {
+                if let Some(stage) = self.indexes.get(step).and_then(|index| self.all.get_mut(*index)) {
                     let at = at.unwrap_or_else(clock::now);
                     stage.ended = stage.ended.max(Some(at));
                     stage.cached = *cached;

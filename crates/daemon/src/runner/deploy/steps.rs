@@ -12,8 +12,8 @@ use lilt_store::Span;
 
 use super::stages::Stages;
 use crate::context::Context;
-use crate::runner::command::reported;
-use crate::runner::{local, reading};
+use crate::runner::command::command_exit;
+use crate::runner::{capture, local};
 
 pub(crate) struct Steps {
     context: Context,
@@ -22,7 +22,7 @@ pub(crate) struct Steps {
     span: Span,
     warnings: Vec<String>,
     total: usize,
-    begun: Timestamp,
+    begin_time: Timestamp,
     current: Option<(String, Timestamp)>,
     done: Vec<(String, Duration)>,
     /// What the image that is being built went through so far.
@@ -47,7 +47,7 @@ impl Steps {
             span,
             warnings: Vec::new(),
             total,
-            begun: lilt_host::clock::now(),
+            begin_time: lilt_host::clock::now(),
             current: None,
             done: Vec::new(),
             stages: Stages::default(),
@@ -57,16 +57,16 @@ impl Steps {
 
     pub(crate) async fn begin(&mut self, stage: StageKind, detail: &str, title: String) {
         let (resource, update) = (self.resource.clone(), self.update);
-        self.context.tell(Event::StageBegan { resource, update, stage, detail: detail.to_owned() }).await;
+        self.context.send(Event::StageBegan { resource, update, stage, detail: detail.to_owned() }).await;
         self.span.info(&format!("STEP {}/{} — {title}", self.done.len() + 1, self.total));
         self.current = Some((title, lilt_host::clock::now()));
     }
 
     /// Other resources may use this image now.
-    pub(crate) async fn tell_built(&self, image: &ImageName, reference: &str) {
+    pub(crate) async fn send_built(&self, image: &ImageName, reference: &str) {
         let (resource, update) = (self.resource.clone(), self.update);
         let (image, reference) = (image.clone(), reference.to_owned());
-        self.context.tell(Event::ImageBuilt { resource, update, image, reference }).await;
+        self.context.send(Event::ImageBuilt { resource, update, image, reference }).await;
     }
 
     /// A line of the running step.
@@ -98,9 +98,9 @@ impl Steps {
     pub(crate) async fn run_build(&mut self, image: &ImageName, command: &Command) -> Result<Exit, Failure> {
         let ran = self.run(command, Some(image)).await;
         let exit =
-            ran.as_ref().map_or_else(|failure| CommandExit::Failed(failure.clone()), |it| reported(*it));
+            ran.as_ref().map_or_else(|failure| CommandExit::Failed(failure.clone()), |it| command_exit(*it));
         let (resource, update, image) = (self.resource.clone(), self.update, Some(image.clone()));
-        self.context.tell(Event::UpdateCommandEnded { resource, update, image, exit }).await;
+        self.context.send(Event::UpdateCommandEnded { resource, update, image, exit }).await;
         ran
     }
 
@@ -118,7 +118,7 @@ impl Steps {
         if let Some(image) = image.cloned() {
             let (resource, update, pid) = (self.resource.clone(), self.update, process.pid());
             let started = Event::UpdateCommandStarted { resource, update, image: Some(image), pid };
-            self.context.tell(started).await;
+            self.context.send(started).await;
         }
         let exit = self.command.insert(process).wait().await;
         self.command = None;
@@ -126,26 +126,26 @@ impl Steps {
     }
 
     /// The same for one whose output is wanted: only its errors go to the log. One that takes longer is ended: none.
-    pub(crate) async fn run_reading(
+    pub(crate) async fn run_capturing(
         &mut self,
         command: &Command,
         limit: Duration,
     ) -> Result<(Option<Exit>, Vec<u8>), Failure> {
         self.detail(&format!("Running cmd: {}", command.display()));
         let errors = self.context.update_span(&self.resource, self.update);
-        reading::run(&self.context, command, errors, limit, &mut self.command).await
+        capture::run(&self.context, command, errors, limit, &mut self.command).await
     }
 
     /// Ends the command that runs, if one does.
     pub(crate) async fn stop_command(&mut self) {
-        reading::stop(&self.context, &mut self.command).await;
+        capture::stop(&self.context, &mut self.command).await;
     }
 
     pub(crate) async fn end(&mut self) {
         let (resource, update) = (self.resource.clone(), self.update);
-        self.context.tell(Event::StageEnded { resource, update }).await;
-        if let Some((title, begun)) = self.current.take() {
-            self.done.push((title, lilt_host::clock::now().since(begun)));
+        self.context.send(Event::StageEnded { resource, update }).await;
+        if let Some((title, begin_time)) = self.current.take() {
+            self.done.push((title, lilt_host::clock::now().since(begin_time)));
         }
         self.span.info("");
     }
@@ -154,7 +154,7 @@ impl Steps {
         for (index, (title, took)) in self.done.iter().enumerate() {
             self.span.info(&format!("     Step {} - {:.2}s ({title})", index + 1, took.as_secs_f64()));
         }
-        let took = lilt_host::clock::now().since(self.begun);
+        let took = lilt_host::clock::now().since(self.begin_time);
         self.span.info(&format!("     DONE IN: {:.2}s \n", took.as_secs_f64()));
     }
 

@@ -1,4 +1,4 @@
-//! What commands are told of images that were built for them.
+//! What commands are variables of images that were built for them.
 
 use lilt_model::ImageName;
 
@@ -20,10 +20,11 @@ mod tests {
     #[test]
     fn images_are_numbered() {
         let (web, api) = (ImageName::from("team/web"), ImageName::from("api"));
-        let told = of_images([(&web, "localhost:5000/team_web:tilt-1"), (&api, "api:tilt-2")]);
-        let told: Vec<String> = told.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let variables = of_images([(&web, "localhost:5000/team_web:tilt-1"), (&api, "api:tilt-2")]);
+        let variables: Vec<String> =
+            variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
-            told,
+            variables,
             [
                 "TILT_IMAGE_MAP_0=team_web",
                 "TILT_IMAGE_0=localhost:5000/team_web:tilt-1",

@@ -9,12 +9,12 @@ use lilt_model::{Failure, ImageName, yaml};
 use serde_json::Value;
 
 use super::agent;
+use super::apply_cache::ApplyCache;
 use super::custom;
-use super::remembered::Memory;
 use super::steps::Steps;
 use super::{collect_hashes, injections, shown};
 use crate::context::Context;
-use crate::runner::patience::{self, Patience};
+use crate::runner::api_retry::{self, ApiRetry};
 
 pub(super) async fn apply(
     context: &Context,
@@ -23,39 +23,39 @@ pub(super) async fn apply(
     steps: &mut Steps,
 ) -> Result<Deployed, Failure> {
     steps.begin(StageKind::Deploy, "", "Deploying".into()).await;
-    let mut objects = prepared(context, job, references).await?;
-    agent::bring(context, job, references, &mut objects, steps).await?;
+    let mut objects = prepare_objects(context, job, references).await?;
+    agent::add(context, job, references, &mut objects, steps).await?;
     steps.detail("Applying YAML to cluster");
     let cluster = context.cluster(&job.kubernetes.cluster)?;
-    let memory = Memory::of(context, steps.resource(), cluster.server());
-    let how = ApplyOptions {
+    let cache = ApplyCache::of(context, steps.resource(), cluster.server());
+    let options = ApplyOptions {
         origins: &job.kubernetes.origins,
         timeout: Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs)),
         merge: job.merge,
         overwrite: job.rerun,
-        remembered: memory.read(),
+        remembered: cache.read(),
         many: job.first,
         deployer: Some(context.edges.deployers.own()),
     };
     if job.rerun {
-        start_anew(context, &cluster, job, &objects, steps).await?;
+        delete_workloads(context, &cluster, job, &objects, steps).await?;
     }
-    let deadline = patience::deadline(context, how.timeout);
-    let mut patience = Patience::new(&cluster, deadline);
+    let deadline = api_retry::deadline(context, options.timeout);
+    let mut retry = ApiRetry::new(&cluster, deadline);
     let applied = loop {
-        let landing = context.land(steps.resource())?;
-        let applied = patience.attempt(cluster.apply_with(&objects, &how)).await;
-        drop(landing);
+        let write = context.begin_write(steps.resource())?;
+        let applied = retry.attempt(cluster.apply_with(&objects, &options)).await;
+        drop(write);
         let failure = match applied {
             Ok(applied) => break applied,
             Err(failure) => failure,
         };
-        if !patience.lasts(&failure, |words| steps.detail(words)).await {
+        if !retry.should_retry(&failure, |words| steps.detail(words)).await {
             return Err(failure);
         }
     };
-    memory.write(&how.remembered, &objects, &applied);
-    tell(job, &applied, steps);
+    cache.write(&options.remembered, &objects, &applied);
+    print_applied(job, &applied, steps);
     warn_of_other_sessions(context, &applied, steps);
     if !job.rerun {
         // With another ConfigMap alone, the same pods go on waiting.
@@ -78,19 +78,19 @@ pub(super) async fn apply(
 }
 
 /// The objects as they are applied.
-async fn prepared(
+async fn prepare_objects(
     context: &Context,
     job: &DeployJob,
     references: &[(ImageName, String)],
 ) -> Result<Vec<Value>, Failure> {
     let mut images = injections(&job.kubernetes, references);
     for image in &mut images {
-        image.content = custom::content(context, job, image).await;
+        image.content = custom::content_id(context, job, image).await;
     }
     lilt_cluster::inject::prepare(&job.kubernetes.objects, &images, &job.kubernetes.image_locators)
 }
 
-fn tell(job: &DeployJob, applied: &[Applied], steps: &mut Steps) {
+fn print_applied(job: &DeployJob, applied: &[Applied], steps: &mut Steps) {
     steps.detail("Objects applied to cluster:");
     for object in applied {
         let note = if object.changed { "" } else { " (unchanged)" };
@@ -135,7 +135,7 @@ async fn replace_crashed(cluster: &Cluster, job: &DeployJob, changed: bool, step
 
 /// Somebody asked for it: what runs is deleted and made anew, so that it starts, and a job runs again. What holds data
 /// stays, unlike under Tilt.
-async fn start_anew(
+async fn delete_workloads(
     context: &Context,
     cluster: &Cluster,
     job: &DeployJob,
@@ -153,9 +153,9 @@ async fn start_anew(
     }
     steps.detail("Deleting what runs, so that it starts anew");
     let time = Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs)) + grace(&workloads);
-    let mut patience = Patience::new(cluster, patience::deadline(context, time));
-    while let Err(failure) = patience.attempt(cluster.delete(&workloads, Some(time))).await {
-        if !patience.lasts(&failure, |words| steps.detail(words)).await {
+    let mut retry = ApiRetry::new(cluster, api_retry::deadline(context, time));
+    while let Err(failure) = retry.attempt(cluster.delete(&workloads, Some(time))).await {
+        if !retry.should_retry(&failure, |words| steps.detail(words)).await {
             return Err(failure);
         }
     }

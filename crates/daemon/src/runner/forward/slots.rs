@@ -14,7 +14,7 @@ const FEWEST: usize = 8;
 
 /// The part of all places that is kept for forwards with few connections.
 const KEPT: usize = 4;
-/// So many connections of one forward may have a place of those.
+/// So many connections of one forward may have a permit of those.
 const FEW: usize = 4;
 
 /// Places for connections. Cheap to clone.
@@ -52,11 +52,11 @@ pub(super) struct ForwardSlots {
     own: Arc<Semaphore>,
 }
 
-/// The place of one connection, until it is dropped.
+/// The permit of one connection, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    _place: OwnedSemaphorePermit,
-    /// Of the forward, if the place is one of those that are kept.
+pub(super) struct ConnectionPermit {
+    _permit: OwnedSemaphorePermit,
+    /// Of the forward, if the permit is one of those that are kept.
     _own: Option<OwnedSemaphorePermit>,
 }
 
@@ -67,17 +67,17 @@ impl ForwardSlots {
     }
 
     /// None if all are taken.
-    pub(super) fn try_take(&self) -> Option<Place> {
-        if let Ok(place) = Arc::clone(&self.all.shared).try_acquire_owned() {
-            return Some(Place { _place: place, _own: None });
+    pub(super) fn try_acquire(&self) -> Option<ConnectionPermit> {
+        if let Ok(permit) = Arc::clone(&self.all.shared).try_acquire_owned() {
+            return Some(ConnectionPermit { _permit: permit, _own: None });
         }
         let own = Arc::clone(&self.own).try_acquire_owned().ok()?;
-        let place = Arc::clone(&self.all.kept).try_acquire_owned().ok()?;
-        Some(Place { _place: place, _own: Some(own) })
+        let permit = Arc::clone(&self.all.kept).try_acquire_owned().ok()?;
+        Some(ConnectionPermit { _permit: permit, _own: Some(own) })
     }
 
-    /// Waits for a place. Who asked first is first.
-    pub(super) fn take(&self) -> impl Future<Output = Place> + Send + use<> {
+    /// Waits for a permit. Who asked first is first.
+    pub(super) fn acquire(&self) -> impl Future<Output = ConnectionPermit> + Send + use<> {
         let shared = Arc::clone(&self.all.shared);
         let (own, kept) = (Arc::clone(&self.own), Arc::clone(&self.all.kept));
         async move {
@@ -87,8 +87,8 @@ impl ForwardSlots {
             };
             // Neither is ever closed.
             tokio::select! {
-                Ok(place) = shared.acquire_owned() => Place { _place: place, _own: None },
-                Some((place, own)) = kept => Place { _place: place, _own: Some(own) },
+                Ok(permit) = shared.acquire_owned() => ConnectionPermit { _permit: permit, _own: None },
+                Some((permit, own)) = kept => ConnectionPermit { _permit: permit, _own: Some(own) },
                 else => std::future::pending().await,
             }
         }
@@ -109,8 +109,8 @@ mod tests {
         assert!(most(None) > 1_000_000);
     }
 
-    fn fill(slots: &ForwardSlots) -> Vec<Place> {
-        std::iter::from_fn(|| slots.try_take()).collect()
+    fn fill(slots: &ForwardSlots) -> Vec<ConnectionPermit> {
+        std::iter::from_fn(|| slots.try_acquire()).collect()
     }
 
     #[tokio::test]
@@ -118,7 +118,7 @@ mod tests {
         let slots = ConnectionSlots::within(Some(16)).of_forward();
         let mut taken = fill(&slots);
         assert_eq!(taken.len(), FEWEST);
-        let waiting = tokio::spawn(slots.take());
+        let waiting = tokio::spawn(slots.acquire());
         drop(taken.pop());
         waiting.await.unwrap();
     }
@@ -129,13 +129,13 @@ mod tests {
         let flooded = slots.of_forward();
         let taken = fill(&flooded);
         assert_eq!(taken.len(), slots.most - slots.most / KEPT + FEW);
-        let waiting = tokio::spawn(flooded.take());
+        let waiting = tokio::spawn(flooded.acquire());
         let other = slots.of_forward();
         let few = fill(&other);
         assert_eq!(few.len(), FEW);
         assert!(!waiting.is_finished());
         drop(few);
-        other.take().await;
+        other.acquire().await;
         drop(taken);
         waiting.await.unwrap();
     }

@@ -46,7 +46,7 @@ pub(super) struct Changed {
     copied: Vec<PathBuf>,
     removed: Vec<(PathBuf, String)>,
     /// What cannot be named in a container.
-    nameless: Vec<PathBuf>,
+    unnamable: Vec<PathBuf>,
     /// What those of the syncs' own paths are that were read.
     roots: Roots,
 }
@@ -57,25 +57,25 @@ struct Gathered {
     puts: Vec<Put>,
     copied: Vec<PathBuf>,
     removed: Vec<(PathBuf, String)>,
-    nameless: Vec<PathBuf>,
+    unnamable: Vec<PathBuf>,
     roots: Roots,
 }
 
 impl Changed {
-    /// `told`: those of the paths that the file watch reported as changed; `known`: what the paths of syncs were when the
+    /// `reported`: those of the paths that the file watch reported as changed; `known`: what the paths of syncs were when the
     /// container was last updated.
     pub(super) fn read(
         live_update: &LiveUpdate,
         paths: &[PathBuf],
-        told: &[PathBuf],
+        reported: &[PathBuf],
         known: &Roots,
     ) -> Result<Self, Failure> {
         let mut gathered = Gathered::default();
         let had_content = |root: &Path| paths.iter().any(|it| it != root && it.starts_with(root));
         let replaced: HashSet<&Path> =
-            told.iter().map(PathBuf::as_path).filter(|path| !ChangedPath::takes_no_place(path)).collect();
+            reported.iter().map(PathBuf::as_path).filter(|path| !ChangedPath::takes_no_place(path)).collect();
         for path in paths {
-            // It may be told both ways.
+            // It may be reported both ways.
             if ChangedPath::takes_no_place(path) && replaced.contains(&**path) {
                 continue;
             }
@@ -86,12 +86,12 @@ impl Changed {
                     let before = known.get(&sync.local).copied();
                     gathered.add(sync, path, place, is_replaced, before, had_content)?;
                 }
-                Some((_, None)) => gathered.nameless.push(path.to_owned()),
+                Some((_, None)) => gathered.unnamable.push(path.to_owned()),
                 None => {}
             }
         }
-        let Gathered { removals, puts, copied, removed, nameless, roots } = gathered;
-        Ok(Self { changes: Changes::new(removals, puts), copied, removed, nameless, roots })
+        let Gathered { removals, puts, copied, removed, unnamable, roots } = gathered;
+        Ok(Self { changes: Changes::new(removals, puts), copied, removed, unnamable, roots })
     }
 
     /// What those of the syncs' own paths are that were read.
@@ -101,7 +101,7 @@ impl Changed {
 
     /// All at once: there may be thousands of lines, and whoever reads them would be woken for each. Of many files `lists` says
     /// whether they are named: for several containers that is done once.
-    pub(super) fn tell(&self, name: &str, lists: bool, span: &mut Span) {
+    pub(super) fn print(&self, name: &str, lists: bool, span: &mut Span) {
         let mut lines = Vec::new();
         if !self.copied.is_empty() {
             lines.push(format!("Will copy {} file(s) to container: [{name}]", self.copied.len()));
@@ -119,7 +119,7 @@ impl Changed {
         if !lines.is_empty() {
             span.info(&lines.join("\n"));
         }
-        for path in &self.nameless {
+        for path in &self.unnamable {
             let words = "is not copied: its name, or what it leads to, is no UTF-8, and a build brings it";
             span.print(Level::Warn, &format!("WARNING: '{}' {words}", path.display()));
         }
@@ -144,7 +144,7 @@ impl Gathered {
             FileEntry::Missing => {
                 if is_root {
                     let before = before.or_else(|| had_content(path).then_some(Root::Directory));
-                    destination = place_of_vanished(sync, destination, before)?;
+                    destination = removal_path(sync, destination, before)?;
                 } else if before == Some(Root::File) {
                     // It came and went, and the container never had it: what has its name there is not the sync's.
                     return Ok(());
@@ -156,14 +156,14 @@ impl Gathered {
             FileEntry::File { mode, modified, content } => {
                 if is_root {
                     if before.is_some_and(|before| before != Root::File) && is_replaced() {
-                        self.removals.push(place_of_vanished(sync, destination.clone(), before)?);
+                        self.removals.push(removal_path(sync, destination.clone(), before)?);
                     }
                     self.roots.insert(path.to_owned(), Root::File);
                 }
                 (modified, Content::File { mode, bytes: content.into() })
             }
             // It may have taken the place of something else: of another directory with other files, perhaps. What is in it
-            // now is told of, too.
+            // now is reported of, too.
             FileEntry::Directory { mode, modified } => {
                 let as_file = destination.clone();
                 if is_root {
@@ -180,7 +180,7 @@ impl Gathered {
                         // Every container has its root, and nobody means to empty it.
                         _ if root_directory => {}
                         None if sync.container.ends_with('/') => {}
-                        _ => self.removals.push(place_of_vanished(sync, as_file, before)?),
+                        _ => self.removals.push(removal_path(sync, as_file, before)?),
                     }
                 }
                 if root_directory {
@@ -191,7 +191,7 @@ impl Gathered {
             FileEntry::Link { target, modified } => match target.into_os_string().into_string() {
                 Ok(target) => (modified, Content::Link { target }),
                 Err(_) => {
-                    self.nameless.push(path.to_owned());
+                    self.unnamable.push(path.to_owned());
                     return Ok(());
                 }
             },
@@ -205,7 +205,7 @@ impl Gathered {
 
 /// What to remove for a path of a sync that is gone. With a slash at its end, the target is the directory itself, or the one
 /// that a single file lies in: with all the others, which nobody removed.
-fn place_of_vanished(sync: &Sync, as_file: String, before: Option<Root>) -> Result<String, Failure> {
+fn removal_path(sync: &Sync, as_file: String, before: Option<Root>) -> Result<String, Failure> {
     let directory = sync.container.trim_end_matches('/');
     let local = sync.local.display();
     match before {
@@ -257,8 +257,8 @@ mod tests {
         destination(&live_update, Path::new(path)).and_then(|(_, place)| place)
     }
 
-    fn read(live_update: &LiveUpdate, paths: &[PathBuf], told: &[PathBuf]) -> Result<Changed, Failure> {
-        Changed::read(live_update, paths, told, &Roots::new())
+    fn read(live_update: &LiveUpdate, paths: &[PathBuf], reported: &[PathBuf]) -> Result<Changed, Failure> {
+        Changed::read(live_update, paths, reported, &Roots::new())
     }
 
     #[test]
@@ -269,9 +269,10 @@ mod tests {
         let place = format!("/app/{}", local.file_name().expect("a name").display());
         let syncs =
             |container: &str| vec![Sync { local: folder.path().to_owned(), container: container.to_owned() }];
-        let removals = |told: PathBuf, container: &str| -> Result<Vec<String>, Failure> {
+        let removals = |reported: PathBuf, container: &str| -> Result<Vec<String>, Failure> {
             let live_update = LiveUpdate { syncs: syncs(container), ..LiveUpdate::default() };
-            let changed = read(&live_update, std::slice::from_ref(&told), std::slice::from_ref(&told))?;
+            let changed =
+                read(&live_update, std::slice::from_ref(&reported), std::slice::from_ref(&reported))?;
             assert!(changed.changes.puts().iter().all(|put| put.path == place));
             Ok(changed.changes.removals().to_vec())
         };
@@ -292,7 +293,7 @@ mod tests {
         let syncs = vec![Sync { local: folder.path().to_owned(), container: "/app".to_owned() }];
         let live_update = LiveUpdate { syncs, ..LiveUpdate::default() };
         let changed = read(&live_update, &[link.clone(), plain, strange.clone()], &[]).expect("it is read");
-        assert_eq!(changed.nameless, [link, strange]);
+        assert_eq!(changed.unnamable, [link, strange]);
         assert_eq!(
             changed.changes.puts().iter().map(|put| put.path.as_str()).collect::<Vec<_>>(),
             ["/app/plain"]

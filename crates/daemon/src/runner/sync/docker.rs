@@ -22,20 +22,20 @@ impl DockerChannel {
     pub(super) async fn open(context: &Context, task: &SyncTask) -> Result<Self, Failure> {
         let mut trouble = None;
         if let Some(id) = task.id.as_str().strip_prefix("docker://") {
-            let own = context.engine_of(&task.pod.cluster).map(|own| Arc::clone(&own.engine));
+            let own = context.cluster_engine(&task.pod.cluster).map(|own| Arc::clone(&own.engine));
             for engine in own.into_iter().chain(context.edges.docker.iter().cloned()) {
                 match engine.access(id).await {
                     Ok(Access::Writable) => {
                         let (container, sent_times) = (id.to_owned(), SentTimes::default());
                         return Ok(Self { engine, container, sent_times });
                     }
-                    Ok(Access::ReadOnly) => trouble = Some(is_read_only(task)),
+                    Ok(Access::ReadOnly) => trouble = Some(read_only(task)),
                     Ok(Access::Absent) => {}
                     Err(failure) => trouble = Some(failure),
                 }
             }
         }
-        Err(trouble.unwrap_or_else(|| is_nowhere(task)))
+        Err(trouble.unwrap_or_else(|| absent(task)))
     }
 
     /// Removes, then writes.
@@ -56,18 +56,18 @@ impl DockerChannel {
         argv: &[String],
         mut on_output: impl FnMut(Output<'_>) + Send,
     ) -> Result<i32, Failure> {
-        let tell = |heard: Heard<'_>| {
+        let forward = |heard: Heard<'_>| {
             on_output(match heard {
                 Heard::Output(bytes) => Output::Stdout(bytes),
                 Heard::Errors(bytes) => Output::Stderr(bytes),
             });
         };
-        let code = self.engine.execute_telling(&self.container, argv, None, tell).await?;
+        let code = self.engine.execute_telling(&self.container, argv, None, forward).await?;
         Ok(i32::try_from(code).unwrap_or(-1))
     }
 }
 
-fn is_read_only(task: &SyncTask) -> Failure {
+fn read_only(task: &SyncTask) -> Failure {
     Failure::user(format!(
         "the root file system of the container {} of the pod {} is read-only, also to its Docker engine",
         task.container, task.pod.name
@@ -75,7 +75,7 @@ fn is_read_only(task: &SyncTask) -> Failure {
     .hint("leave --update-mode=container out")
 }
 
-fn is_nowhere(task: &SyncTask) -> Failure {
+fn absent(task: &SyncTask) -> Failure {
     Failure::user(format!(
         "no Docker engine here has the container {} of the pod {}",
         task.container, task.pod.name

@@ -17,12 +17,12 @@ const ATTEMPTS: usize = 5;
 
 pub(super) async fn find(
     engine: &Engine,
-    whose: &str,
+    owner: &str,
     configuration: &ImageConfiguration,
     live_update: &LiveUpdate,
 ) -> Result<ImageFacts, Failure> {
     for _ in 0..ATTEMPTS {
-        let look = engine.look_into(&configuration.id, whose).await?;
+        let look = engine.look_into(&configuration.id, owner).await?;
         let facts = examine(&look, configuration, live_update).await;
         // Of a container that was removed meanwhile, every file seems to be missing.
         if look.close().await? {

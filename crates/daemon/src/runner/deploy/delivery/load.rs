@@ -1,5 +1,5 @@
 //! Puts an image straight into the nodes of a cluster that has no registry: the parts that a node lacks and nothing
-//! else. Where a node cannot be reached that way, the program that made the cluster does it, as under Tilt.
+//! else. Where a node cannot be reachable that way, the program that made the cluster does it, as under Tilt.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::runner::deploy::steps::Steps;
 use crate::runner::local;
 
 /// Pieces of an image that wait for the node: the engine is read no faster than the node takes them.
-const PIECES: usize = 16;
+const CHUNKS: usize = 16;
 
 pub(super) async fn load(
     context: &Context,
@@ -35,9 +35,9 @@ pub(super) async fn load(
         Nodes::Microk8s => "Loading image to MicroK8s",
         Nodes::Commands(_) => "Loading image to the cluster's nodes",
     });
-    let reached = reach(engine, nodes).await?;
-    if !reached.is_empty() {
-        match load_into(context, engine, &reached, reference, steps).await {
+    let reachable = reachable_nodes(engine, nodes).await?;
+    if !reachable.is_empty() {
+        match load_into(context, engine, &reachable, reference, steps).await {
             Ok(()) => return Ok(()),
             Err(failure) => match program(nodes, reference) {
                 Some(_) => steps.detail(&format!("Not possible directly: {failure}")),
@@ -48,8 +48,8 @@ pub(super) async fn load(
     run_program(context, nodes, reference, steps).await
 }
 
-/// The nodes that can be reached without the program that made them.
-async fn reach(engine: &Engine, nodes: &Nodes) -> Result<Vec<Node>, Failure> {
+/// The nodes that can be reachable without the program that made them.
+async fn reachable_nodes(engine: &Engine, nodes: &Nodes) -> Result<Vec<Node>, Failure> {
     let container = |running: Running| Node::Container { id: running.id, name: running.name };
     let labelled = |label: String| async move { engine.containers(&[&label]).await };
     Ok(match nodes {
@@ -147,7 +147,7 @@ async fn import(
     reference: &str,
     known: &BTreeSet<String>,
 ) -> Result<Exported, Failure> {
-    let (sender, receiver) = mpsc::channel(PIECES);
+    let (sender, receiver) = mpsc::channel(CHUNKS);
     let (exported, imported) = tokio::join!(
         engine.export(reference, known, sender),
         node.ctr(context, engine, &["images", "import", "-"], Some(receiver)),
@@ -185,7 +185,7 @@ async fn run_program(
          calls `{maker}`; a registry that the cluster announces (kube-public/local-registry-hosting) needs neither"
     );
     let exit = steps.run(&command, None).await.map_err(|failure| failure.hint(hint.clone()))?;
-    match local::how_it_failed(exit) {
+    match local::exit_failure(exit) {
         None => Ok(()),
         Some(how) => {
             let words =
@@ -203,18 +203,18 @@ mod tests {
 
     #[test]
     fn programs_are_called_as_their_users_would() {
-        let said = |nodes: Nodes| program(&nodes, "web:tilt-1").map(|(argv, _)| argv.join(" "));
+        let called = |nodes: Nodes| program(&nodes, "web:tilt-1").map(|(argv, _)| argv.join(" "));
         assert_eq!(
-            said(Nodes::Kind("dev".into())).as_deref(),
+            called(Nodes::Kind("dev".into())).as_deref(),
             Some("kind load docker-image web:tilt-1 --name dev")
         );
         assert_eq!(
-            said(Nodes::K3d("dev".into())).as_deref(),
+            called(Nodes::K3d("dev".into())).as_deref(),
             Some("k3d image import web:tilt-1 --cluster dev")
         );
         let minikube = Nodes::Minikube { profile: "minikube".into(), containerd: false };
-        assert_eq!(said(minikube).as_deref(), Some("minikube -p minikube image load web:tilt-1"));
-        assert_eq!(said(Nodes::Microk8s), None);
+        assert_eq!(called(minikube).as_deref(), Some("minikube -p minikube image load web:tilt-1"));
+        assert_eq!(called(Nodes::Microk8s), None);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use lilt_model::command::Command;
 use tokio::sync::mpsc;
 
 use crate::context::Context;
+use crate::program;
 use crate::runner::local;
-use crate::tool;
 
 /// The namespace of containerd that a kubelet uses.
 const NAMESPACE: &str = "k8s.io";
@@ -66,10 +66,10 @@ async fn run(
     line: &str,
     arguments: impl Iterator<Item = String>,
     input: Option<mpsc::Receiver<Bytes>>,
-) -> Result<tool::Ran, Failure> {
+) -> Result<program::ProgramOutput, Failure> {
     let folder = context.settings.folder();
     let mut command = Command::shell(format!("{line} \"$@\""), folder);
     command.argv.push("lilt".to_owned());
     command.argv.extend(arguments);
-    tool::run(&context.edges.guardian, &local::launch(context, &command), input).await
+    program::run(&context.edges.guardian, &local::launch(context, &command), input).await
 }

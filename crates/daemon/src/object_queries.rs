@@ -18,21 +18,21 @@ use tokio::time::Instant;
 use crate::context::Context;
 
 /// Objects of one look.
-const AT_ONCE: usize = 10;
-/// Looks of a session: pages that are open at the same time are few, and clusters have other things to do.
-const LOOKS_AT_ONCE: usize = 4;
-/// Who looks at a page does not wait longer, however many objects there are.
-const PATIENCE: Duration = Duration::from_secs(10);
+const OBJECTS_AT_ONCE: usize = 10;
+/// ObjectQueries of a session: pages that are open at the same time are few, and clusters have other things to do.
+const QUERIES_AT_ONCE: usize = 4;
+/// Who queries at a page does not wait longer, however many objects there are.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// At clusters, for readers who wait for it. Each ends when its reader has gone, and in any case after [`PATIENCE`].
-pub(crate) struct Looks {
+/// At clusters, for readers who wait for it. Each ends when its reader has gone, and in any case after [`TIMEOUT`].
+pub(crate) struct ObjectQueries {
     running: JoinSet<()>,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
-impl Looks {
+impl ObjectQueries {
     pub(crate) fn new() -> Self {
-        Self { running: JoinSet::new(), turns: Arc::new(Semaphore::new(LOOKS_AT_ONCE)) }
+        Self { running: JoinSet::new(), permits: Arc::new(Semaphore::new(QUERIES_AT_ONCE)) }
     }
 
     /// Answers with a [`ReportedObject`] for each of them, in their order.
@@ -43,10 +43,10 @@ impl Looks {
         objects: Vec<ObjectRef>,
         mut query: SessionQuery,
     ) {
-        let turns = Arc::clone(&self.turns);
+        let permits = Arc::clone(&self.permits);
         self.running.spawn(async move {
             let found = tokio::select! {
-                found = look(&context, &cluster, &objects, &turns) => found,
+                found = query_objects(&context, &cluster, &objects, &permits) => found,
                 () = query.cancelled() => return,
             };
             query.answer(json!(found));
@@ -63,27 +63,32 @@ impl Looks {
     }
 }
 
-async fn look(
+async fn query_objects(
     context: &Context,
     cluster: &ClusterName,
     objects: &[ObjectRef],
-    turns: &Semaphore,
+    permits: &Semaphore,
 ) -> Vec<ReportedObject> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let none = |remark: &str| objects.iter().map(|it| unknown(it.to_string(), remark.to_owned())).collect();
-    let Ok(_turn) = tokio::time::timeout_at(until, turns.acquire()).await else {
+    let Ok(_permit) = tokio::time::timeout_at(until, permits.acquire()).await else {
         return none("too many look at clusters at the same time");
     };
     match context.cluster(cluster) {
         Ok(cluster) => {
-            let looks = objects.iter().map(|object| look_at(context, &cluster, object, until));
-            stream::iter(looks.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await
+            let queries = objects.iter().map(|object| query_object(context, &cluster, object, until));
+            stream::iter(queries.collect::<Vec<_>>()).buffered(OBJECTS_AT_ONCE).collect().await
         }
         Err(failure) => none(&failure.to_string()),
     }
 }
 
-async fn look_at(context: &Context, cluster: &Cluster, object: &ObjectRef, until: Instant) -> ReportedObject {
+async fn query_object(
+    context: &Context,
+    cluster: &Cluster,
+    object: &ObjectRef,
+    until: Instant,
+) -> ReportedObject {
     let mut shown = object.clone();
     if shown.namespace == cluster.namespace() {
         shown.namespace.clear();

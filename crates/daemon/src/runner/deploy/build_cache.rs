@@ -16,10 +16,10 @@ use lilt_model::{ImageName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::given::Given;
+use super::build_inputs::BuildInputs;
 
 /// Branches are switched to and fro.
-const REMEMBERED: usize = 8;
+const MOST_ENTRIES: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
@@ -33,13 +33,13 @@ struct Entry {
 }
 
 /// One image that is to be built.
-pub(super) struct Memory {
+pub(super) struct CacheSlot {
     path: PathBuf,
     recipe: DockerBuild,
     /// Before it is built.
-    taken: Fingerprint,
+    fingerprint: Fingerprint,
     since: Timestamp,
-    /// Together with what it is given beside files.
+    /// Together with what it is inputs beside files.
     key: String,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Bases(Vec<(String, String)>);
 
 impl Bases {
     /// Learns from the steps' names what is built on: `[1/4] FROM docker.io/library/busybox:latest@sha256:…`.
-    pub(super) fn hear(&mut self, progress: &BuildProgress) {
+    pub(super) fn record(&mut self, progress: &BuildProgress) {
         let BuildProgress::Started { name, .. } = progress else { return };
         let Some((reference, digest)) = base_in(name) else { return };
         if !self.has(&reference) {
@@ -62,23 +62,23 @@ impl Bases {
     }
 }
 
-impl Memory {
+impl CacheSlot {
     /// None if it can be told only by building whether it would become another.
     pub(super) async fn of(
         engine: &Engine,
         name: &ImageName,
         recipe: &DockerBuild,
-        given: &Given,
-    ) -> Option<Memory> {
+        inputs: &BuildInputs,
+    ) -> Option<CacheSlot> {
         if fetches(recipe) {
             return None;
         }
         let key = lilt_cluster::digest(&json!([engine.address(), name]));
         let path = environment::cache_folder()?.join("built").join(key);
         let since = lilt_host::clock::now();
-        let taken = taken(recipe, since).await?;
-        let key = lilt_cluster::digest(&json!([taken.key, given.secrets]));
-        Some(Memory { path, recipe: recipe.clone(), taken, since, key })
+        let fingerprint = fingerprint_of(recipe, since).await?;
+        let key = lilt_cluster::digest(&json!([fingerprint.key, inputs.secrets]));
+        Some(CacheSlot { path, recipe: recipe.clone(), fingerprint, since, key })
     }
 
     /// The id of the image that was built from the same, if the engine has it and would build on the same again.
@@ -99,16 +99,16 @@ impl Memory {
     }
 
     /// Keeps what was built, if nothing changed meanwhile and all that it was built on is known.
-    pub(super) async fn keep(self, engine: &Engine, bases: Bases, id: &str) {
+    pub(super) async fn store(self, engine: &Engine, bases: Bases, id: &str) {
         let Some(local) = self.without_digest(engine, &bases).await else { return };
-        if taken(&self.recipe, self.since).await.as_ref() != Some(&self.taken) {
+        if fingerprint_of(&self.recipe, self.since).await.as_ref() != Some(&self.fingerprint) {
             return;
         }
         let entry = Entry { fingerprint: self.key.clone(), bases: bases.0, local, id: id.to_owned() };
         let mut entries = self.read();
         entries.retain(|other| other.fingerprint != entry.fingerprint);
         entries.insert(0, entry);
-        entries.truncate(REMEMBERED);
+        entries.truncate(MOST_ENTRIES);
         let saved = serde_json::to_vec(&entries).map_err(std::io::Error::other);
         if let Err(error) = saved.and_then(|text| files::save_private(&self.path, &text)) {
             tracing::warn!(%error, path = %self.path.display(), "what was built is not remembered");
@@ -136,7 +136,7 @@ impl Memory {
     }
 }
 
-async fn taken(recipe: &DockerBuild, since: Timestamp) -> Option<Fingerprint> {
+async fn fingerprint_of(recipe: &DockerBuild, since: Timestamp) -> Option<Fingerprint> {
     let recipe = recipe.clone();
     tokio::task::spawn_blocking(move || fingerprint(&recipe, since)).await.ok()?
 }

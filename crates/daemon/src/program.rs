@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 /// How it ended, and what it wrote.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ProgramOutput {
     pub(crate) exit: Exit,
     pub(crate) output: String,
     pub(crate) errors: String,
@@ -19,16 +19,16 @@ pub(crate) async fn run(
     guardian: &Guardian,
     launch: &Launch,
     input: Option<mpsc::Receiver<Bytes>>,
-) -> Result<Ran, Failure> {
+) -> Result<ProgramOutput, Failure> {
     // Unbounded: all of it is wanted, and it is read when the program has ended.
-    let (sender, mut written) = mpsc::unbounded_channel();
-    let tell = move |stream: Stream, bytes: &[u8]| drop(sender.send((stream, bytes.to_vec())));
-    let (mut process, mut theirs) = Process::spawn_with_input(guardian, launch, tell).await?;
+    let (sender, mut received) = mpsc::unbounded_channel();
+    let collect = move |stream: Stream, bytes: &[u8]| drop(sender.send((stream, bytes.to_vec())));
+    let (mut process, mut stdin) = Process::spawn_with_input(guardian, launch, collect).await?;
     let feed = async move {
         let Some(mut input) = input else { return };
         while let Some(bytes) = input.recv().await {
             // One that reads no further has its reasons, which it says.
-            if theirs.write_all(&bytes).await.is_err() {
+            if stdin.write_all(&bytes).await.is_err() {
                 return;
             }
         }
@@ -39,12 +39,12 @@ pub(crate) async fn run(
         () = &mut feed => process.wait().await,
     };
     let (mut output, mut errors) = (Vec::new(), Vec::new());
-    while let Ok((stream, bytes)) = written.try_recv() {
+    while let Ok((stream, bytes)) = received.try_recv() {
         match stream {
             Stream::Output => output.extend(bytes),
             Stream::Errors => errors.extend(bytes),
         }
     }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Ran { exit, output: text(output), errors: text(errors) })
+    Ok(ProgramOutput { exit, output: text(output), errors: text(errors) })
 }

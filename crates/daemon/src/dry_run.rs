@@ -1,7 +1,7 @@
 //! `lilt plan`: what `up` or `down` would do, without doing it.
 
 mod images;
-mod standing;
+mod removal;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use lilt_model::{ClusterName, Failure, ImageName, ResourceName};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::down::{self, Doomed, Extent};
+use crate::down::{self, DeletionTargets, DownOptions};
 use crate::examine;
-use crate::runner::{Reached, in_pods, injections, reach};
+use crate::runner::{Connected, connect, in_pods, injections};
 use crate::settings::Settings;
-use images::{Images, Workshop};
-use standing::leaving;
-pub use standing::{Leaving, Standing};
+use images::{ImagePlanner, PlannedImages};
+use removal::removals;
+pub use removal::{DeployedResource, Removal};
 
 /// Stands for what a build makes of the content of an image.
 const TO_BE_BUILT: &str = "to-be-built";
@@ -32,14 +32,14 @@ const TEMPLATE_HASH: &str = "labels.tilt.dev/pod-template-hash";
 
 /// What would become of each resource, in the order of the Tiltfile.
 #[derive(Debug, Default)]
-pub struct Outlook {
-    pub resources: Vec<ResourceOutlook>,
+pub struct DryRun {
+    pub resources: Vec<ResourceDryRun>,
     /// What a running session would delete as soon as it loads the Tiltfile.
-    pub leaving: Vec<Leaving>,
+    pub removals: Vec<Removal>,
 }
 
 #[derive(Debug, Default)]
-pub struct ResourceOutlook {
+pub struct ResourceDryRun {
     pub name: ResourceName,
     /// Where it is deployed.
     pub cluster: ClusterName,
@@ -52,24 +52,24 @@ pub struct ResourceOutlook {
 
 /// What a deletion would do.
 #[derive(Debug, Default)]
-pub struct Deletion {
+pub struct DownDryRun {
     /// And whether it is there.
     pub objects: Vec<(ObjectRef, bool)>,
     pub runs: Vec<String>,
 }
 
-/// What `up` would do, and what a session that runs would do, which has deployed what is `standing`. `print` gets what the
+/// What `up` would do, and what a session that runs would do, which has deployed what is `deployed`. `print` gets what the
 /// Tiltfile prints.
-pub async fn outlook(
+pub async fn dry_run(
     settings: Settings,
-    standing: Vec<Standing>,
+    deployed: Vec<DeployedResource>,
     cancel: CancellationToken,
     mut print: impl FnMut(&str),
-) -> Result<Outlook, Failure> {
+) -> Result<DryRun, Failure> {
     let settings = Arc::new(settings);
     let guardian = Guardian::of_this_program()?;
     let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await;
-    let work = async { preview(&settings, &guardian, project?, standing).await };
+    let work = async { preview(&settings, &guardian, project?, deployed).await };
     let result = tokio::select! {
         result = work => result,
         () = cancel.cancelled() => Err(interrupted()),
@@ -79,30 +79,30 @@ pub async fn outlook(
 }
 
 /// What `down` would do.
-pub async fn deletion(
+pub async fn dry_run_down(
     settings: Settings,
     cancel: CancellationToken,
     mut print: impl FnMut(&str),
-) -> Result<Deletion, Failure> {
+) -> Result<DownDryRun, Failure> {
     let settings = Arc::new(settings);
     let guardian = Guardian::of_this_program()?;
     let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await;
     guardian.close().await;
-    let doomed = Doomed::of(project?);
-    let mut runs: Vec<String> = doomed.commands.iter().map(|(_, command)| command.display()).collect();
-    runs.extend(doomed.compose.iter().map(|_| "docker compose down".to_owned()));
+    let targets = DeletionTargets::of(project?);
+    let mut runs: Vec<String> = targets.commands.iter().map(|(_, command)| command.display()).collect();
+    runs.extend(targets.compose.iter().map(|_| "docker compose down".to_owned()));
     let mut objects = Vec::new();
-    for (name, doomed) in doomed.objects {
-        let doomed = down::spare(doomed, Extent::default(), &mut print);
-        if doomed.is_empty() {
+    for (name, targets) in targets.objects {
+        let targets = down::without_kept(targets, DownOptions::default(), &mut print);
+        if targets.is_empty() {
             continue;
         }
-        let look = async {
+        let query = async {
             let cluster = Cluster::connect(settings.connection(&name)).await?;
-            Ok::<_, Failure>((cluster.kept(&doomed).await?, cluster.exist(&doomed).await?))
+            Ok::<_, Failure>((cluster.kept(&targets).await?, cluster.exist(&targets).await?))
         };
         let (kept, found) = tokio::select! {
-            found = look => found?,
+            found = query => found?,
             () = cancel.cancelled() => return Err(interrupted()),
         };
         kept.iter().for_each(|kept| print(&format!("{kept}\n")));
@@ -110,7 +110,7 @@ pub async fn deletion(
             found.into_iter().filter(|(object, _)| !kept.iter().any(|kept| object.means(&kept.object))),
         );
     }
-    Ok(Deletion { objects, runs })
+    Ok(DownDryRun { objects, runs })
 }
 
 fn interrupted() -> Failure {
@@ -121,26 +121,26 @@ async fn preview(
     settings: &Settings,
     guardian: &Guardian,
     mut project: Project,
-    standing: Vec<Standing>,
-) -> Result<Outlook, Failure> {
+    deployed: Vec<DeployedResource>,
+) -> Result<DryRun, Failure> {
     let all = std::mem::take(&mut project.resources);
-    let leaving = spared(settings, leaving(standing, &all)).await?;
+    let removals = without_kept(settings, removals(deployed, &all)).await?;
     let enabled: Vec<Resource> =
         all.into_iter().filter(|resource| project.is_enabled(&resource.name)).collect();
     let clusters = Clusters::of(settings, guardian, &enabled).await?;
-    let mut outlook = Outlook { leaving, ..Outlook::default() };
+    let mut dry_run = DryRun { removals, ..DryRun::default() };
     for resource in enabled {
-        let mut one = ResourceOutlook { name: resource.name, ..ResourceOutlook::default() };
+        let mut one = ResourceDryRun { name: resource.name, ..ResourceDryRun::default() };
         match &resource.body {
             Body::Kubernetes(kubernetes) => {
                 let images = clusters.images(settings, &project, kubernetes).await;
                 one.runs = kubernetes.custom_deploy.iter().map(|custom| custom.apply.display()).collect();
                 one.cluster.clone_from(&kubernetes.cluster);
                 if kubernetes.custom_deploy.is_none() {
-                    let objects = prepared(kubernetes, &images)?;
+                    let objects = prepare_objects(kubernetes, &images)?;
                     let merge = project.settings.server_side_apply;
                     one.objects = clusters.preview(&kubernetes.cluster, &objects, merge).await?;
-                    one.objects.iter_mut().for_each(|(_, preview)| tell_images(preview));
+                    one.objects.iter_mut().for_each(|(_, preview)| mask_built_images(preview));
                 }
                 one.builds = images.built;
             }
@@ -153,30 +153,30 @@ async fn preview(
                 one.runs = vec!["docker compose up".to_owned()];
             }
         }
-        outlook.resources.push(one);
+        dry_run.resources.push(one);
     }
-    Ok(outlook)
+    Ok(dry_run)
 }
 
 /// Without what is left alone.
-async fn spared(settings: &Settings, mut leaving: Vec<Leaving>) -> Result<Vec<Leaving>, Failure> {
-    for one in leaving.iter_mut().filter(|one| !one.made_once.is_empty()) {
+async fn without_kept(settings: &Settings, mut removals: Vec<Removal>) -> Result<Vec<Removal>, Failure> {
+    for one in removals.iter_mut().filter(|one| !one.create_once.is_empty()) {
         let cluster = Cluster::connect(settings.connection(&one.cluster_name())).await?;
-        one.spare(&cluster).await?;
+        one.remove_kept(&cluster).await?;
     }
-    leaving.retain(|one| !one.is_empty());
-    Ok(leaving)
+    removals.retain(|one| !one.is_empty());
+    Ok(removals)
 }
 
 /// The clusters of a project, each with all that goes there: namespaces and definitions may come from other resources.
 struct Clusters {
-    reached: BTreeMap<ClusterName, (Result<Reached, Failure>, Vec<Value>)>,
+    connected: BTreeMap<ClusterName, (Result<Connected, Failure>, Vec<Value>)>,
     /// That of this machine.
     docker: Option<Arc<Engine>>,
 }
 
 impl Clusters {
-    /// Without the session's own there is nothing to see; another that cannot be reached is told with its resources.
+    /// Without the session's own there is nothing to see; another that cannot be connected is told with its resources.
     async fn of(settings: &Settings, guardian: &Guardian, resources: &[Resource]) -> Result<Self, Failure> {
         let docker = examine::engine().ok().map(Arc::new);
         let mut everything: BTreeMap<ClusterName, Vec<Value>> = BTreeMap::new();
@@ -186,14 +186,14 @@ impl Clusters {
                 objects.extend_from_slice(objects_of(resource));
             }
         }
-        let mut reached = BTreeMap::new();
+        let mut connected = BTreeMap::new();
         for (name, objects) in everything {
-            let cluster = reach(settings, guardian, docker.as_deref(), &name).await;
+            let cluster = connect(settings, guardian, docker.as_deref(), &name).await;
             // Commands may do without.
             let is_needed = name.is_session() && !objects.is_empty();
-            reached.insert(name, (if is_needed { Ok(cluster?) } else { cluster }, objects));
+            connected.insert(name, (if is_needed { Ok(cluster?) } else { cluster }, objects));
         }
-        Ok(Self { reached, docker })
+        Ok(Self { connected, docker })
     }
 
     async fn images(
@@ -201,20 +201,20 @@ impl Clusters {
         settings: &Settings,
         project: &Project,
         kubernetes: &KubernetesResource,
-    ) -> Images {
-        let Some((Ok((connection, info, _)), _)) = self.reached.get(&kubernetes.cluster) else {
+    ) -> PlannedImages {
+        let Some((Ok((connection, info, _)), _)) = self.connected.get(&kubernetes.cluster) else {
             let built = kubernetes.images.iter().filter(|image| image.is_built());
             let built = built.map(|image| image.name.clone()).collect();
-            return Images { built, ..Images::default() };
+            return PlannedImages { built, ..PlannedImages::default() };
         };
         let inside = connection.engine.as_ref().map(|inside| Arc::clone(&inside.engine));
-        let workshop = Workshop {
+        let planner = ImagePlanner {
             engine: inside.or_else(|| self.docker.clone()),
             info,
             default_registry: project.settings.default_registry.as_ref(),
             folder: settings.folder(),
         };
-        workshop.images(kubernetes).await
+        planner.images(kubernetes).await
     }
 
     async fn preview(
@@ -223,7 +223,7 @@ impl Clusters {
         objects: &[Value],
         merge: ServerSideApply,
     ) -> Result<Vec<(ObjectRef, Preview)>, Failure> {
-        let failure = match self.reached.get(name) {
+        let failure = match self.connected.get(name) {
             None => return Ok(Vec::new()),
             Some((Ok((connection, ..)), everything)) => {
                 match connection.cluster.preview_among(objects, everything, merge).await {
@@ -245,7 +245,7 @@ fn objects_of(resource: &Resource) -> &[Value] {
     }
 }
 
-fn prepared(kubernetes: &KubernetesResource, images: &Images) -> Result<Vec<Value>, Failure> {
+fn prepare_objects(kubernetes: &KubernetesResource, images: &PlannedImages) -> Result<Vec<Value>, Failure> {
     let to_be_built = |name: &ImageName| {
         let bare = name.as_str().rsplit_once(':').filter(|(_, tag)| !tag.contains('/'));
         let bare = bare.map_or(name.as_str(), |(bare, _)| bare);
@@ -258,7 +258,7 @@ fn prepared(kubernetes: &KubernetesResource, images: &Images) -> Result<Vec<Valu
 }
 
 /// Which tag a build gives is known when it is done.
-fn tell_images(preview: &mut Preview) {
+fn mask_built_images(preview: &mut Preview) {
     let Preview::Change(changes) = preview else { return };
     let is_built = |change: &FieldChange| {
         let after = change.after.as_ref().and_then(Value::as_str);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 
 /// The file of one resource.
-pub(super) struct Memory {
+pub(super) struct ApplyCache {
     /// None: there is no place for it.
     path: Option<PathBuf>,
 }
@@ -27,7 +27,7 @@ struct Entry {
     mark: String,
 }
 
-impl Memory {
+impl ApplyCache {
     /// That of a resource of this session's Tiltfile in a cluster.
     pub(super) fn of(context: &Context, resource: &ResourceName, server: &str) -> Self {
         let settings = &context.settings;

@@ -25,12 +25,12 @@ impl Variables<'_> {
     }
 }
 
-pub(crate) struct Given {
+pub(crate) struct BuildInputs {
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
     pub(crate) ssh: BTreeMap<String, SshSource>,
 }
 
-impl Given {
+impl BuildInputs {
     /// Relative paths count from `base`.
     pub(crate) fn read(recipe: &DockerBuild, base: &Path) -> Result<Self, Failure> {
         let variables = Variables(&recipe.variables);
@@ -41,14 +41,14 @@ impl Given {
     }
 
     /// What logs must not show.
-    pub(crate) fn hidden(&self) -> Vec<Secret> {
-        let hidden = |(id, value): (&String, &Vec<u8>)| Secret {
+    pub(crate) fn secrets_to_redact(&self) -> Vec<Secret> {
+        let secret = |(id, value): (&String, &Vec<u8>)| Secret {
             name: "docker_build".to_owned(),
             key: id.clone(),
             value: value.clone(),
             encoded: STANDARD.encode(value),
         };
-        self.secrets.iter().map(hidden).collect()
+        self.secrets.iter().map(secret).collect()
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn what_the_tiltfile_removed_is_not_there() {
-        let failure = Given::read(&recipe(), Path::new("/")).err().expect("TOKEN was removed");
+        let failure = BuildInputs::read(&recipe(), Path::new("/")).err().expect("TOKEN was removed");
         assert!(failure.message.contains("the variable TOKEN is not set"), "{failure}");
     }
 }

@@ -10,18 +10,18 @@ use lilt_model::image::{ImageBuild, ImageTarget};
 use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::{Failure, ImageName};
 
-use crate::runner::{Base, FirstBuild, Named, foreseen};
+use crate::runner::{Base, CachedBuild, ImageReferences, cached_references};
 
 /// What comes of the images of a resource.
 #[derive(Default)]
-pub(super) struct Images {
+pub(super) struct PlannedImages {
     pub(super) built: Vec<ImageName>,
     /// As the cluster knows those that are there.
     pub(super) known: Vec<(ImageName, String)>,
 }
 
 /// Where the images of a cluster are built, and for whom.
-pub(super) struct Workshop<'a> {
+pub(super) struct ImagePlanner<'a> {
     /// None if none answers: then nothing is known.
     pub(super) engine: Option<Arc<Engine>>,
     pub(super) info: &'a ClusterInfo,
@@ -29,9 +29,9 @@ pub(super) struct Workshop<'a> {
     pub(super) folder: &'a Path,
 }
 
-impl Workshop<'_> {
-    pub(super) async fn images(&self, kubernetes: &KubernetesResource) -> Images {
-        let mut images = Images::default();
+impl ImagePlanner<'_> {
+    pub(super) async fn images(&self, kubernetes: &KubernetesResource) -> PlannedImages {
+        let mut images = PlannedImages::default();
         let mut bases: Vec<Base<'_>> = Vec::new();
         for image in kubernetes.images.iter().filter(|image| image.is_built()) {
             // What it is built on becomes another.
@@ -47,17 +47,17 @@ impl Workshop<'_> {
         images
     }
 
-    async fn known(&self, image: &ImageTarget, bases: &[Base<'_>]) -> Option<Named> {
+    async fn known(&self, image: &ImageTarget, bases: &[Base<'_>]) -> Option<ImageReferences> {
         // Only a command itself knows what comes of it.
         let ImageBuild::Docker(recipe) = &image.build else { return None };
-        let build = FirstBuild {
+        let build = CachedBuild {
             engine: self.engine.as_deref()?,
             registry: self.info.registry.as_ref().or(self.default_registry),
             platform: self.info.platform.as_deref(),
             folder: self.folder,
             bases,
         };
-        match foreseen(&build, &image.name, recipe).await {
+        match cached_references(&build, &image.name, recipe).await {
             Ok(named) => named,
             // The build would fail, which is told then.
             Err(Failure { message, .. }) => {

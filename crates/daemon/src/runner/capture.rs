@@ -45,6 +45,6 @@ pub(crate) async fn run(
 /// Ends the command that runs, if one does.
 pub(crate) async fn stop(context: &Context, running: &mut Option<Process>) {
     if let Some(mut process) = running.take() {
-        context.stop(&mut process, Daemons::Leave).await;
+        context.stop_process(&mut process, Daemons::Leave).await;
     }
 }

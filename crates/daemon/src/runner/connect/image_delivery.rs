@@ -13,18 +13,18 @@ use crate::minikube::{self, ClusterEngine};
 /// What was found out besides, for the log.
 pub(crate) type Warnings = Vec<String>;
 
-pub(super) struct Found {
+pub(super) struct ImageDelivery {
     /// Inside the cluster, where it builds.
     pub(super) engine: Option<Arc<ClusterEngine>>,
     pub(super) warnings: Warnings,
 }
 
 /// `docker` is the engine of this machine, where it has one.
-pub(super) async fn complete(
+pub(super) async fn find(
     guardian: &Guardian,
     docker: Option<&Engine>,
     info: &mut ClusterInfo,
-) -> Result<Found, Failure> {
+) -> Result<ImageDelivery, Failure> {
     let mut warnings = Warnings::new();
     let mut engine = None;
     // minikube's own engine builds where its nodes run what that one has.
@@ -46,7 +46,7 @@ pub(super) async fn complete(
             "there is no local image registry, which would speed up builds. Instructions: {help}"
         ));
     }
-    Ok(Found { engine, warnings })
+    Ok(ImageDelivery { engine, warnings })
 }
 
 /// Docker Desktop's cluster sees its engine's images only if both keep them in containerd.

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How many requests that write are under way for each resource. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Landings(Arc<watch::Sender<BTreeMap<ResourceName, usize>>>);
+pub(crate) struct InFlightWrites(Arc<watch::Sender<BTreeMap<ResourceName, usize>>>);
 
-impl Default for Landings {
+impl Default for InFlightWrites {
     fn default() -> Self {
         Self(Arc::new(watch::Sender::new(BTreeMap::new())))
     }
@@ -19,17 +19,17 @@ impl Default for Landings {
 
 /// One of them, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Landing {
-    all: Landings,
+pub(crate) struct InFlightWrite {
+    all: InFlightWrites,
     resource: ResourceName,
 }
 
-impl Landings {
+impl InFlightWrites {
     /// None if the task was cancelled: whoever deletes may have looked already, and found nothing under way.
-    pub(crate) fn begin(&self, resource: &ResourceName, cancel: &CancellationToken) -> Option<Landing> {
+    pub(crate) fn begin(&self, resource: &ResourceName, cancel: &CancellationToken) -> Option<InFlightWrite> {
         self.0.send_modify(|all| *all.entry(resource.clone()).or_default() += 1);
-        let landing = Landing { all: self.clone(), resource: resource.clone() };
-        (!cancel.is_cancelled()).then_some(landing)
+        let write = InFlightWrite { all: self.clone(), resource: resource.clone() };
+        (!cancel.is_cancelled()).then_some(write)
     }
 
     pub(crate) fn is_under_way(&self, resource: &ResourceName) -> bool {
@@ -44,7 +44,7 @@ impl Landings {
     }
 }
 
-impl Drop for Landing {
+impl Drop for InFlightWrite {
     fn drop(&mut self) {
         self.all.0.send_modify(|all| {
             if let Some(count) = all.get_mut(&self.resource) {
@@ -63,22 +63,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_deletion_waits_for_what_was_under_way_before_it() {
-        let (landings, cancel, web) =
-            (Landings::default(), CancellationToken::new(), ResourceName::new("web"));
-        let landing = landings.begin(&web, &cancel).expect("nobody has cancelled");
-        let second = landings.begin(&web, &cancel).expect("nobody has cancelled");
-        landings.none_of(&ResourceName::new("other")).await;
+        let (in_flight, cancel, web) =
+            (InFlightWrites::default(), CancellationToken::new(), ResourceName::new("web"));
+        let write = in_flight.begin(&web, &cancel).expect("nobody has cancelled");
+        let second = in_flight.begin(&web, &cancel).expect("nobody has cancelled");
+        in_flight.none_of(&ResourceName::new("other")).await;
         cancel.cancel();
-        assert!(landings.begin(&web, &cancel).is_none(), "it is too late to begin");
+        assert!(in_flight.begin(&web, &cancel).is_none(), "it is too late to begin");
         let waiter = tokio::spawn({
-            let (landings, web) = (landings.clone(), web.clone());
-            async move { landings.none_of(&web).await }
+            let (in_flight, web) = (in_flight.clone(), web.clone());
+            async move { in_flight.none_of(&web).await }
         });
-        drop(landing);
+        drop(write);
         tokio::task::yield_now().await;
-        assert!(landings.is_under_way(&web) && !waiter.is_finished());
+        assert!(in_flight.is_under_way(&web) && !waiter.is_finished());
         drop(second);
         waiter.await.expect("it ends");
-        assert!(!landings.is_under_way(&web));
+        assert!(!in_flight.is_under_way(&web));
     }
 }

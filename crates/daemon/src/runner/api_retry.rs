@@ -1,4 +1,4 @@
-//! An API server that goes away in the middle of something usually comes back: what it was asked for is asked again.
+//! An API server that goes unreachable in the middle of something usually comes back: what it was asked for is asked again.
 
 use std::time::Duration;
 
@@ -11,39 +11,39 @@ use crate::context::Context;
 
 const PAUSE: Duration = Duration::from_millis(500);
 /// Work that takes longer than this is watched: is the server still there?
-const BEAT: Duration = Duration::from_secs(1);
+const HEARTBEAT: Duration = Duration::from_secs(1);
 /// An answer that takes longer than this is none.
-const SILENCE: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A session waits for its cluster, however long that is away; who runs `ci` wants to know.
+/// A session waits for its cluster, however long that is unreachable; who runs `ci` wants to know.
 pub(crate) fn deadline(context: &Context, limit: Duration) -> Option<Instant> {
     (context.settings.mode == Mode::Ci).then(|| Instant::now() + limit)
 }
 
 /// With one piece of work, until the API server has answered.
-pub(crate) struct Patience<'c> {
+pub(crate) struct ApiRetry<'c> {
     cluster: &'c Cluster,
     /// None: it has no end.
     deadline: Option<Instant>,
-    told: bool,
-    /// The server was silent during the last attempt, or after it.
-    away: bool,
+    reported: bool,
+    /// The server was missed during the last attempt, or after it.
+    unreachable: bool,
 }
 
-impl<'c> Patience<'c> {
+impl<'c> ApiRetry<'c> {
     pub(crate) fn new(cluster: &'c Cluster, deadline: Option<Instant>) -> Self {
-        Self { cluster, deadline, told: false, away: false }
+        Self { cluster, deadline, reported: false, unreachable: false }
     }
 
     /// Works, and notes whether the server was there all the time: what was too slow in its silence has not had its time.
     pub(crate) async fn attempt<T>(&mut self, work: impl Future<Output = T>) -> T {
         let cluster = self.cluster;
-        let mut silent = false;
+        let mut missed = false;
         let result = {
             let heartbeat = async {
                 loop {
-                    tokio::time::sleep(BEAT).await;
-                    silent |= !cluster.answers(BEAT).await;
+                    tokio::time::sleep(HEARTBEAT).await;
+                    missed |= !cluster.answers(HEARTBEAT).await;
                 }
             };
             tokio::select! {
@@ -51,22 +51,22 @@ impl<'c> Patience<'c> {
                 () = heartbeat => unreachable!("invariant: it beats for ever"),
             }
         };
-        self.away |= silent;
+        self.unreachable |= missed;
         result
     }
 
-    /// Whether to try again after a failure, which is told once; waits a little before.
-    pub(crate) async fn lasts(&mut self, failure: &Failure, tell: impl FnOnce(&str)) -> bool {
+    /// Whether to try again after a failure, which is reported once; waits a little before.
+    pub(crate) async fn should_retry(&mut self, failure: &Failure, report: impl FnOnce(&str)) -> bool {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return false;
         }
-        let away = is_unreachable(failure) || !self.cluster.answers(SILENCE).await;
-        if !away && !self.away {
+        let unreachable = is_unreachable(failure) || !self.cluster.answers(RESPONSE_TIMEOUT).await;
+        if !unreachable && !self.unreachable {
             return false;
         }
-        self.away = away;
-        if !std::mem::replace(&mut self.told, true) {
-            tell(&format!("{}; trying again", failure.message));
+        self.unreachable = unreachable;
+        if !std::mem::replace(&mut self.reported, true) {
+            report(&format!("{}; trying again", failure.message));
         }
         tokio::time::sleep(PAUSE).await;
         true
