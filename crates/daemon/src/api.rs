@@ -1,4 +1,4 @@
-//! The objects of the API: what the engine projects goes into the store, what people write goes to the engine.
+//! Moves API objects between engine and store: commits what the engine projects, and turns writes of clients into events.
 
 mod managed;
 mod publishers;
@@ -21,10 +21,10 @@ use tokio::sync::mpsc;
 use publishers::Publishers;
 use writes::PendingWrite;
 
-/// The member of metadata that names the objects to which an object belongs.
+/// The field of metadata that lists the owners of an object.
 const OWNER_REFERENCES: &str = "ownerReferences";
 
-/// What a session needs of the store: the table with the only right to write to it, and what readers ask for.
+/// The session's side of the store: the only writer of the object table, and the requests of readers.
 #[derive(Debug)]
 pub struct Store {
     pub writer: Writer,
@@ -37,13 +37,13 @@ pub struct Store {
 pub(crate) struct Objects {
     writer: Writer,
     reader: Reader,
-    /// Of the objects that lilt itself manages.
+    /// The resources that publish the objects managed by lilt.
     publishers: Publishers,
-    /// Writes of this turn that are not answered yet.
+    /// Writes of this turn that were not answered yet.
     pending: Vec<PendingWrite>,
-    /// Objects that were written in this turn with owners of which none exists.
+    /// Objects written in this turn whose owners all do not exist.
     orphans: Vec<ObjectKey>,
-    /// What follows from the objects that this turn deletes.
+    /// Events that follow from the deletions of this turn.
     consequences: Vec<Event>,
 }
 
@@ -59,7 +59,7 @@ impl Objects {
         }
     }
 
-    /// Stages a resource as it is now, with all objects that show it; none: it is gone, and they are.
+    /// Stages the current state of a resource and of all objects that it publishes. None: the resource was removed.
     pub(crate) fn put_resource(&mut self, state: &State, name: &ResourceName, resource: Option<UIResource>) {
         let resource = resource.map(|resource| {
             let managed_fields = managed_fields(state, "UIResource", &resource.metadata.name);
@@ -77,7 +77,7 @@ impl Objects {
         }
     }
 
-    /// Stages the session as it is now, with its own objects.
+    /// Stages the current state of the session and of its own objects.
     pub(crate) fn put_session(&mut self, state: &State, session: UISession) {
         let managed_fields = managed_fields(state, "UISession", &session.metadata.name);
         let session = Draft::session(Arc::new(session), managed_fields);
@@ -87,7 +87,7 @@ impl Objects {
         self.publish(state, &ResourceName::new(""), drafts);
     }
 
-    /// Stages an object that was written through the API, as it is now.
+    /// Stages the current state of an object that was written through the API.
     pub(crate) fn put_object(&mut self, state: &State, key: &ObjectKey) {
         match project_object(state, key) {
             Some((uid, object)) => {
@@ -110,7 +110,7 @@ impl Objects {
         self.writer.put_record(resource, record);
     }
 
-    /// Stages all objects that a resource publishes now, and deletes those that nobody publishes any more.
+    /// Stages all objects that a resource publishes, and deletes those that no resource publishes any more.
     fn publish(&mut self, state: &State, publisher: &ResourceName, drafts: Vec<Draft>) {
         let keys = drafts.iter().map(|draft| draft.key.clone()).collect();
         for key in self.publishers.set(publisher, keys) {
@@ -136,24 +136,23 @@ impl Objects {
         self.writer.remove(key);
     }
 
-    /// Makes the turn visible, and answers the writes that led to it.
+    /// Makes the turn visible, and answers its writes.
     ///
-    /// Returns what follows from it: the ends of owners that had something, of notes on what is gone, and of objects that
-    /// were created for nobody.
+    /// Returns the events that follow from it: owners that are gone, and deletions of orphans and of notes on deleted objects.
     pub(crate) fn commit(&mut self) -> Vec<Event> {
         self.writer.commit(lilt_host::clock::now());
         let orphans = std::mem::take(&mut self.orphans);
         self.consequences.extend(orphans.into_iter().map(deletion));
         for PendingWrite { key, deleted, reply } in std::mem::take(&mut self.pending) {
             let answer = deleted.or_else(|| self.reader.get(&key));
-            // The client may have gone.
+            // The client may have disconnected.
             let _ = reply.send(answer.ok_or(Refusal::Missing));
         }
         std::mem::take(&mut self.consequences)
     }
 }
 
-/// Whether the objects of this kind that resources publish are mostly like those of other resources.
+/// Returns whether objects of this kind differ between resources in little more than the name.
 fn is_alike(kind: &str) -> bool {
     matches!(kind, "ConfigMap" | "ToggleButton" | "UIButton")
 }
@@ -176,7 +175,7 @@ fn draft(key: &ObjectKey, object: &Object, uid: Option<&str>) -> Option<Draft> {
     Some(Draft::new(store_key(key)?, uid, &metadata, &content))
 }
 
-/// Who applied what of an object of a typed kind.
+/// Returns the managed fields of an object of a typed kind.
 fn managed_fields(state: &State, kind: &str, name: &str) -> Option<Value> {
     state.notes(&ObjectKey::new(kind, name))?.managers.clone()
 }

@@ -1,4 +1,4 @@
-//! What the commands of a project get on top of lilt's own environment: variables, programs and a kubeconfig.
+//! The environment of a project's commands, in addition to lilt's own: variables, programs and a kubeconfig.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use lilt_model::Failure;
 
 use crate::settings::Project;
 
-/// What all commands get, those of the Tiltfile too.
+/// What all commands get, including those of the Tiltfile.
 #[derive(Clone, Debug)]
 pub struct CommandEnvironment {
-    /// Variables that lilt's own environment lacks, and those of the session.
+    /// Variables of the session, and defaults for those that lilt's own environment lacks.
     pub variables: Vec<(String, String)>,
     /// Folders where commands find programs after those of `PATH`.
     pub programs: Vec<PathBuf>,
@@ -20,8 +20,7 @@ pub struct CommandEnvironment {
 }
 
 impl CommandEnvironment {
-    /// Prepares what commands need in a folder that lives as long as they run. `host` and `port` are those of the session
-    /// that they speak to.
+    /// Prepares the environment in a folder that lives as long as the commands. `host` and `port` are the session's.
     pub fn prepare(
         folder: &SessionDir,
         project: &Project,
@@ -32,12 +31,12 @@ impl CommandEnvironment {
         Ok(CommandEnvironment {
             variables: variables(host, port),
             programs: programs(folder)?,
-            // Commands meet the cluster that the session meets, also when somebody switches contexts meanwhile.
+            // Commands use the session's cluster, even if somebody switches contexts meanwhile.
             kubeconfig: SessionKubeconfig::in_folder(folder.path().to_owned(), context, namespace),
         })
     }
 
-    /// The variables, with a `PATH` that leads to the programs.
+    /// Returns the variables, with a `PATH` that includes the programs.
     pub(crate) fn variables_with_path(&self) -> Vec<(String, String)> {
         let path = environment::variable(environment::PATH).unwrap_or_default();
         let path = path_with(path, &self.programs).map(|path| (environment::PATH.to_owned(), path));
@@ -51,7 +50,7 @@ fn variables(host: &str, port: u16) -> Vec<(String, String)> {
         ("TILT_PORT", port.to_string()),
         ("TILT_DISABLE_ANALYTICS", "1".to_owned()),
     ];
-    // Programs without a terminal must not guess wrong, nor hold their output back.
+    // Without a terminal, programs would guess a size, omit colours and buffer their output.
     let color = if terminal::has_colours() { Some(("FORCE_COLOR", "1")) } else { None };
     let defaults = [("LINES", "24"), ("COLUMNS", "80"), ("PYTHONUNBUFFERED", "1")].into_iter().chain(color);
     let unset = defaults.filter(|(name, _)| environment::variable(name).is_none());
@@ -59,7 +58,7 @@ fn variables(host: &str, port: u16) -> Vec<(String, String)> {
     session.into_iter().chain(unset).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Makes a folder in which scripts that call `tilt` find lilt; none where there is a `tilt` already.
+/// Creates a folder in which scripts that call `tilt` find lilt, unless there is a `tilt` already.
 fn programs(folder: &SessionDir) -> Result<Vec<PathBuf>, Failure> {
     if environment::find_program("tilt").is_some() {
         return Ok(Vec::new());
@@ -70,7 +69,7 @@ fn programs(folder: &SessionDir) -> Result<Vec<PathBuf>, Failure> {
     Ok(vec![programs])
 }
 
-/// Appends folders to a `PATH`. None if there is nothing to append.
+/// Returns a `PATH` with folders appended. None if there is nothing to append.
 fn path_with(path: String, programs: &[PathBuf]) -> Option<String> {
     let folders = programs.iter().map(|folder| folder.display().to_string());
     let all: Vec<String> = std::iter::once(path).chain(folders).filter(|part| !part.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! `lilt docker-prune`: removes the old images of a project, as a session does it from time to time.
+//! `lilt docker-prune`: removes old images of a project, as a session does from time to time.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::settings::Settings;
 use crate::{down, examine, runner};
 
-/// Whatever the Tiltfile says of when, it is done now; what it says of what counts. `print` gets text as it comes.
+/// Prunes now, whatever interval the Tiltfile sets, and otherwise with the settings of the Tiltfile. `print` gets the output.
 pub async fn docker_prune(
     settings: Settings,
     cancel: CancellationToken,
@@ -32,10 +32,10 @@ pub async fn docker_prune(
             settings: project.settings.docker_prune,
             clusters: clusters(&project),
             names: Vec::new(),
-            // No session knows what is deployed here: the newest are kept, as the Tiltfile says.
+            // Without a session, nothing is known to be in use: the newest images are kept, as the Tiltfile sets.
             used: Vec::new(),
         };
-        // What cannot be done keeps nothing else from being done.
+        // A failure of one engine does not keep the others from being pruned.
         let mut failures = Vec::new();
         let mut knows_session = false;
         for cluster in &job.clusters {
@@ -51,7 +51,7 @@ pub async fn docker_prune(
                 }
             }
         }
-        // Who deploys nothing has no kubeconfig read.
+        // A project that deploys nothing needs no kubeconfig.
         let local = if knows_session { Vec::new() } else { names(&project, &ClusterName::default(), None) };
         if engines.is_empty() || !local.is_empty() {
             engines.push(Arc::new(examine::engine()?));
@@ -78,7 +78,7 @@ pub async fn docker_prune(
     result
 }
 
-/// Where what is built goes.
+/// Returns the clusters that images are built for.
 fn clusters(project: &Project) -> Vec<ClusterName> {
     let deployed = project.resources.iter().filter_map(|resource| match &resource.body {
         Body::Kubernetes(kubernetes) if kubernetes.images.iter().any(ImageTarget::is_built) => {
@@ -92,7 +92,7 @@ fn clusters(project: &Project) -> Vec<ClusterName> {
     clusters
 }
 
-/// The engine that builds for a cluster, and the images it has for it.
+/// Connects to the engine that builds for a cluster. Returns it with the names of the cluster's images.
 async fn connect(
     settings: &Settings,
     project: &Project,
@@ -104,7 +104,7 @@ async fn connect(
     Ok((engine, names(project, cluster, registry.as_ref())))
 }
 
-/// Images have other names where the cluster announces a registry.
+/// Returns the registry of a cluster: images are named after it.
 async fn registry(
     settings: &Settings,
     project: &Project,
@@ -114,7 +114,7 @@ async fn registry(
     Ok(info.registry.or_else(|| project.settings.default_registry.clone()))
 }
 
-/// The images that are built for a cluster, as this machine's engine names them.
+/// Returns the names of the images that are built for a cluster, as the local engine has them.
 fn names(project: &Project, cluster: &ClusterName, registry: Option<&Registry>) -> Vec<String> {
     let images = project.resources.iter().flat_map(|resource| match &resource.body {
         Body::Kubernetes(kubernetes) if kubernetes.cluster == *cluster => kubernetes.images.as_slice(),

@@ -1,4 +1,4 @@
-//! `lilt down`: evaluates the Tiltfile and deletes what it names.
+//! `lilt down`: evaluates the Tiltfile and deletes the objects that it defines.
 
 mod commands;
 mod order;
@@ -24,20 +24,20 @@ use crate::runner::connect::remote;
 use crate::runner::evaluate;
 use crate::settings::Settings;
 
-/// Objects may have finalizers and pods take their time to end.
+/// How long to wait for deletions: objects may have finalizers, and pods a grace period.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long an interrupted evaluation may take to end what it runs.
+/// How long an interrupted evaluation may take to end its commands.
 const LONGEST_STOP: Duration = Duration::from_millis(1500);
 
-/// What is deleted besides workloads and their like: only what was asked for.
+/// What is deleted only on request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DownOptions {
     pub namespaces: bool,
-    /// Of Docker Compose.
+    /// Volumes of Docker Compose.
     pub volumes: bool,
 }
 
-/// Deletes what the Tiltfile names, whoever applied it. `print` gets text as it comes.
+/// Deletes the objects that the Tiltfile defines, whoever applied them. `print` gets the output.
 pub async fn down(
     settings: Settings,
     options: DownOptions,
@@ -55,7 +55,7 @@ pub async fn down(
     result
 }
 
-/// What a project has deployed, that of dependents first.
+/// What to delete for a project, dependents first.
 #[derive(Default)]
 pub(crate) struct DeletionTargets {
     /// By cluster, the session's own first.
@@ -65,7 +65,7 @@ pub(crate) struct DeletionTargets {
 }
 
 impl DeletionTargets {
-    /// Of the enabled resources alone: `down -- web` leaves the rest alone.
+    /// Collects the targets of enabled resources: `down -- web` deletes nothing else.
     pub(crate) fn of(mut project: Project) -> DeletionTargets {
         let all = std::mem::take(&mut project.resources).into_iter();
         let enabled: Vec<Resource> = all.filter(|resource| project.is_enabled(&resource.name)).collect();
@@ -88,7 +88,7 @@ impl DeletionTargets {
     }
 }
 
-/// One thing that cannot be deleted does not save the others.
+/// Deletes all targets. A failure does not keep the others from being deleted.
 async fn delete(
     settings: &Settings,
     guardian: &Guardian,
@@ -130,7 +130,7 @@ fn summary(mut failures: Vec<Failure>) -> Result<(), Failure> {
     }
 }
 
-/// Says what stays, and returns the rest.
+/// Removes objects that must be kept, and prints them.
 pub(crate) fn without_kept(
     objects: Vec<Value>,
     options: DownOptions,
@@ -150,7 +150,7 @@ pub(crate) fn without_kept(
     objects
 }
 
-/// Gives what could not be deleted.
+/// Deletes objects of one cluster. Returns the failures of single objects.
 async fn delete_objects(
     settings: &Settings,
     name: &ClusterName,
@@ -184,8 +184,9 @@ async fn delete_objects(
     Ok(failures)
 }
 
-/// Evaluates on a blocking thread and passes on what is printed meanwhile. When cancelled, it returns after what the
-/// Tiltfile runs has ended.
+/// Evaluates the Tiltfile on a blocking thread and prints its output meanwhile.
+///
+/// When cancelled, it returns after the commands of the Tiltfile have ended.
 pub(crate) async fn load(
     settings: Arc<Settings>,
     guardian: &Guardian,
@@ -195,7 +196,7 @@ pub(crate) async fn load(
     let guardian = guardian.clone();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
-    // Unbounded would do as well: a Tiltfile prints little. The evaluation waits when the terminal does.
+    // The size does not matter: a Tiltfile prints little. The evaluation waits for a slow terminal.
     let (lines, mut printed) = mpsc::channel::<String>(64);
     let evaluation = tokio::task::spawn_blocking(move || {
         evaluate(
@@ -205,7 +206,7 @@ pub(crate) async fn load(
             &guardian,
             &stopped,
             &mut |message| {
-                // After an interruption nobody listens.
+                // The receiver is gone after an interruption.
                 let _ = lines.blocking_send(message.to_string());
             },
         )
@@ -220,7 +221,7 @@ pub(crate) async fn load(
         () = cancel.cancelled() => {
             stop.store(true, Ordering::Relaxed);
             drop(printed);
-            // One that is stuck must not keep the shell's prompt away.
+            // A stuck evaluation must not delay the shell's prompt.
             let _ = tokio::time::timeout(LONGEST_STOP, evaluation).await;
             return Err(Failure::user("interrupted before anything was done"));
         }

@@ -25,12 +25,12 @@ use images::{ImagePlanner, PlannedImages};
 use removal::removals;
 pub use removal::{DeployedResource, Removal};
 
-/// Stands for what a build makes of the content of an image.
+/// The tag of images that are not built yet.
 const TO_BE_BUILT: &str = "to-be-built";
-/// Follows the image, which is told.
+/// A field that changes with the image. The change of the image is shown instead.
 const TEMPLATE_HASH: &str = "labels.tilt.dev/pod-template-hash";
 
-/// What would become of each resource, in the order of the Tiltfile.
+/// What `up` would do with each resource, in the order of the Tiltfile.
 #[derive(Debug, Default)]
 pub struct DryRun {
     pub resources: Vec<ResourceDryRun>,
@@ -41,7 +41,7 @@ pub struct DryRun {
 #[derive(Debug, Default)]
 pub struct ResourceDryRun {
     pub name: ResourceName,
-    /// Where it is deployed.
+    /// The cluster that it is deployed to.
     pub cluster: ClusterName,
     /// Images that would be built.
     pub builds: Vec<ImageName>,
@@ -50,16 +50,17 @@ pub struct ResourceDryRun {
     pub objects: Vec<(ObjectRef, Preview)>,
 }
 
-/// What a deletion would do.
+/// Finds out what `down` would do.
 #[derive(Debug, Default)]
 pub struct DownDryRun {
-    /// And whether it is there.
+    /// The objects, and whether each exists.
     pub objects: Vec<(ObjectRef, bool)>,
     pub runs: Vec<String>,
 }
 
-/// What `up` would do, and what a session that runs would do, which has deployed what is `deployed`. `print` gets what the
-/// Tiltfile prints.
+/// Finds out what `up` would do, and what a running session that has deployed `deployed` would delete.
+///
+/// `print` gets what the Tiltfile prints.
 pub async fn dry_run(
     settings: Settings,
     deployed: Vec<DeployedResource>,
@@ -78,7 +79,7 @@ pub async fn dry_run(
     result
 }
 
-/// What `down` would do.
+/// Finds out what `down` would do.
 pub async fn dry_run_down(
     settings: Settings,
     cancel: CancellationToken,
@@ -158,7 +159,7 @@ async fn preview(
     Ok(dry_run)
 }
 
-/// Without what is left alone.
+/// Removes the objects that a deletion would keep.
 async fn without_kept(settings: &Settings, mut removals: Vec<Removal>) -> Result<Vec<Removal>, Failure> {
     for one in removals.iter_mut().filter(|one| !one.create_once.is_empty()) {
         let cluster = Cluster::connect(settings.connection(&one.cluster_name())).await?;
@@ -168,15 +169,17 @@ async fn without_kept(settings: &Settings, mut removals: Vec<Removal>) -> Result
     Ok(removals)
 }
 
-/// The clusters of a project, each with all that goes there: namespaces and definitions may come from other resources.
+/// The clusters of a project, each with all objects that are applied to it.
+///
+/// Namespaces and custom resource definitions may come from other resources.
 struct Clusters {
     connected: BTreeMap<ClusterName, (Result<Connected, Failure>, Vec<Value>)>,
-    /// That of this machine.
+    /// The Docker engine of this machine.
     docker: Option<Arc<Engine>>,
 }
 
 impl Clusters {
-    /// Without the session's own there is nothing to see; another that cannot be connected is told with its resources.
+    /// Connects to all clusters. Fails if the session's own is unreachable; failures of others are shown with their resources.
     async fn of(settings: &Settings, guardian: &Guardian, resources: &[Resource]) -> Result<Self, Failure> {
         let docker = examine::engine().ok().map(Arc::new);
         let mut everything: BTreeMap<ClusterName, Vec<Value>> = BTreeMap::new();
@@ -189,7 +192,7 @@ impl Clusters {
         let mut connected = BTreeMap::new();
         for (name, objects) in everything {
             let cluster = connect(settings, guardian, docker.as_deref(), &name).await;
-            // Commands may do without.
+            // Resources that are deployed by commands alone do not need the connection.
             let is_needed = name.is_session() && !objects.is_empty();
             connected.insert(name, (if is_needed { Ok(cluster?) } else { cluster }, objects));
         }
@@ -257,7 +260,7 @@ fn prepare_objects(kubernetes: &KubernetesResource, images: &PlannedImages) -> R
     lilt_cluster::inject::prepare(&kubernetes.objects, &images, &kubernetes.image_locators)
 }
 
-/// Which tag a build gives is known when it is done.
+/// Replaces placeholder tags: the tag of an image is known only when it is built.
 fn mask_built_images(preview: &mut Preview) {
     let Preview::Change(changes) = preview else { return };
     let is_built = |change: &FieldChange| {

@@ -1,4 +1,4 @@
-//! What lilt finds around it: the Docker engine and the cluster that a session would use. For `lilt doctor`.
+//! Inspects the Docker engine and the cluster that a session would use, for `lilt doctor`.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use lilt_model::reference::{Reference, tag_from_id};
 
 use crate::minikube::{self, ClusterEngine};
 
-/// What is known of the Docker engine.
+/// The state of the Docker engine.
 #[derive(Clone, Debug)]
 pub struct DockerFacts {
     pub address: String,
     pub version: Result<lilt_docker::Info, Failure>,
     pub buildkit: Result<bool, Failure>,
-    /// By which commands reach it, where that is not this machine's own.
+    /// The variables that commands need to use it, if it is not this machine's own.
     pub variables: Vec<(String, String)>,
 }
 
-/// What is known of the cluster.
+/// The state of the cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterFacts {
     pub context: String,
@@ -33,18 +33,19 @@ pub struct ClusterFacts {
     pub container_runtime: Option<String>,
 }
 
-/// That of this machine.
+/// Connects to the Docker engine of this machine.
 pub(crate) fn engine() -> Result<Engine, Failure> {
     Engine::connect(&lilt_host::environment::variable, lilt_host::environment::home().as_deref())
 }
 
-/// The engine that builds for the cluster of a context: its own where it has one that its pods run from, else this
-/// machine's. Only minikube's must be asked for, so that nobody else waits for a cluster.
+/// Returns the engine that builds for the cluster of a context: one inside it that its pods run from, or this machine's.
+///
+/// Only minikube has one inside. Other clusters are not queried, so that nobody waits for them.
 pub(crate) async fn cluster_engine(
     options: ConnectOptions,
     guardian: &Guardian,
 ) -> Result<ClusterEngine, Failure> {
-    // Without a cluster there is none that has an engine.
+    // An unreachable cluster has no engine either.
     if let Ok(cluster) = Cluster::connect(options).await
         && cluster.product() == Product::Minikube
         && let Some(version) = cluster.container_runtime().await
@@ -85,7 +86,7 @@ pub async fn examine_cluster(
     })
 }
 
-/// The name and content tag under which an image of the engine would be deployed.
+/// Returns the name and content tag under which an image of the engine would be deployed.
 pub async fn deploy_reference(reference: &str) -> Result<String, Failure> {
     let parsed = Reference::parse(reference)?;
     let guardian = Guardian::of_this_program()?;

@@ -1,4 +1,4 @@
-//! This machine and its kubeconfig, as the evaluation of Tiltfiles sees them.
+//! Gives the evaluation of Tiltfiles access to this machine and its kubeconfig.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct HostSystem {
 }
 
 impl HostSystem {
-    /// Commands are started by the guardian and get the kubeconfig.
+    /// Creates a system whose commands are started by the guardian and get the kubeconfig.
     pub fn new(guardian: Guardian, kubeconfig: SessionKubeconfig) -> Self {
         Self { guardian, kubeconfig }
     }

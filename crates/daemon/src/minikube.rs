@@ -1,4 +1,4 @@
-//! minikube's own Docker engine, which has what its pods run.
+//! minikube's own Docker engine, which runs its pods and so needs no push.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use lilt_model::Failure;
 
 use crate::program;
 
-/// An engine inside a cluster.
+/// A Docker engine inside a cluster.
 #[derive(Debug)]
 pub(crate) struct ClusterEngine {
     pub(crate) engine: Arc<Engine>,
-    /// By which commands reach it.
+    /// The variables that commands need to use it.
     pub(crate) variables: Vec<(String, String)>,
 }
 
-/// The engine of a profile; none if it has none, or if the user names another engine that is to build.
+/// Connects to the engine of a profile. None if it has none, or if `DOCKER_HOST` names another engine.
 pub(crate) async fn engine(guardian: &Guardian, profile: &str) -> Result<Option<ClusterEngine>, Failure> {
     let Some(variables) = docker_env(guardian, profile).await? else { return Ok(None) };
     let exported =
@@ -35,7 +35,7 @@ pub(crate) async fn engine(guardian: &Guardian, profile: &str) -> Result<Option<
     Ok(Some(ClusterEngine { engine: Arc::new(engine), variables }))
 }
 
-/// What a minikube says that has no such engine, or several.
+/// Error messages of a minikube without such an engine, or with several.
 const NO_ENGINE_ERRORS: [&str; 4] = [
     "ENV_DRIVER_CONFLICT",
     "ENV_MULTINODE_CONFLICT",
@@ -43,7 +43,7 @@ const NO_ENGINE_ERRORS: [&str; 4] = [
     "The docker-env command is only compatible",
 ];
 
-/// The variables by which minikube's engine is reached; none if it has none.
+/// Returns the variables for minikube's engine; none if it has none.
 async fn docker_env(guardian: &Guardian, profile: &str) -> Result<Option<Vec<(String, String)>>, Failure> {
     let argv = ["minikube", "-p", profile, "docker-env", "--shell", "sh"].map(str::to_owned).to_vec();
     let launch = Launch { argv, dir: "/".into(), env: Vec::new(), unset: Vec::new() };
@@ -59,7 +59,7 @@ async fn docker_env(guardian: &Guardian, profile: &str) -> Result<Option<Vec<(St
     }
 }
 
-/// From lines as `export DOCKER_HOST="tcp://192.168.49.2:2376"`.
+/// Parses lines such as `export DOCKER_HOST="tcp://192.168.49.2:2376"`.
 fn exports(text: &str) -> Vec<(String, String)> {
     let export = |line: &str| {
         let (name, value) = line.trim().strip_prefix("export ")?.split_once('=')?;

@@ -1,4 +1,4 @@
-//! A program that lilt itself needs, run to its end: `ctr`, `minikube`.
+//! Runs programs that lilt itself needs, such as `ctr` and `minikube`, and captures their output.
 
 use bytes::Bytes;
 use lilt_host::process::{Exit, Guardian, Launch, Process, Stream};
@@ -6,7 +6,7 @@ use lilt_model::Failure;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 
-/// How it ended, and what it wrote.
+/// How a program exited, and what it wrote to stdout and stderr.
 #[derive(Debug)]
 pub(crate) struct ProgramOutput {
     pub(crate) exit: Exit,
@@ -14,20 +14,20 @@ pub(crate) struct ProgramOutput {
     pub(crate) errors: String,
 }
 
-/// Runs it, with what comes from the channel as its input. Dropping the future ends it.
+/// Runs a program to its end. Its stdin is fed from the channel. Dropping the future kills it.
 pub(crate) async fn run(
     guardian: &Guardian,
     launch: &Launch,
     input: Option<mpsc::Receiver<Bytes>>,
 ) -> Result<ProgramOutput, Failure> {
-    // Unbounded: all of it is wanted, and it is read when the program has ended.
+    // Unbounded: all output is needed, and it is read when the program has exited.
     let (sender, mut received) = mpsc::unbounded_channel();
     let collect = move |stream: Stream, bytes: &[u8]| drop(sender.send((stream, bytes.to_vec())));
     let (mut process, mut stdin) = Process::spawn_with_input(guardian, launch, collect).await?;
     let feed = async move {
         let Some(mut input) = input else { return };
         while let Some(bytes) = input.recv().await {
-            // One that reads no further has its reasons, which it says.
+            // A program that closes its stdin early reports why on stderr.
             if stdin.write_all(&bytes).await.is_err() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Writes the session's facts to a file, if somebody wants to look at them later.
+//! Writes the session's events to a file, so that they can be replayed.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Keeps the values of Secrets out of what readers see besides logs: what failed, why, and what the cluster says.
+//! Redacts the values of Secrets in events and in objects before they are committed. The log store redacts its lines itself.
 
 use lilt_api::{ObjectMeta, UIResource, UISession, annotation};
 use lilt_engine::{CommandExit, Event, ForwardState, SyncFault};
@@ -68,7 +68,7 @@ fn redact_build(redactor: &Redactor, build: &mut BuildRecord) {
     stages.chain([build.error.as_mut()]).flatten().for_each(|text| redactor.redact_in_place(text));
 }
 
-/// Redacts what is kept of an update for the whole session.
+/// Redacts the record of an update, which is kept for the whole session.
 pub(crate) fn redact_record(redactor: &Redactor, record: &mut UpdateRecord) {
     if redactor.is_empty() {
         return;
@@ -78,7 +78,7 @@ pub(crate) fn redact_record(redactor: &Redactor, record: &mut UpdateRecord) {
     texts.for_each(|text| redactor.redact_in_place(text));
 }
 
-/// Out of what is shown of a resource, wherever the words came from.
+/// Redacts the texts of a resource, wherever they came from.
 pub(crate) fn redact_resource(redactor: &Redactor, resource: &mut UIResource) {
     if redactor.is_empty() {
         return;
@@ -93,7 +93,7 @@ pub(crate) fn redact_resource(redactor: &Redactor, resource: &mut UIResource) {
     redact_annotations(redactor, &mut resource.metadata);
 }
 
-/// Names in annotations stay, and JSON keeps its structure: readers look things up by them, and write arguments back.
+/// Redacts annotations, except for names and arguments: readers use names as keys, and write arguments back.
 fn redact_annotations(redactor: &Redactor, metadata: &mut ObjectMeta) {
     for (name, text) in &mut metadata.annotations {
         match name.as_str() {
@@ -117,7 +117,7 @@ fn redact_json(redactor: &Redactor, text: &mut String) {
     }
 }
 
-/// The same of the session: why something is unreachable.
+/// Redacts the texts of the session, such as why a dependency is unreachable.
 pub(crate) fn redact_session(redactor: &Redactor, session: &mut UISession) {
     if !redactor.is_empty() {
         redact_annotations(redactor, &mut session.metadata);
@@ -233,7 +233,7 @@ mod tests {
         };
         let mut metadata = ObjectMeta::default();
         metadata.annotations.insert("lilt.dev/hold".into(), "waits for hunter2".into());
-        // A resource with this name.
+        // The name of a resource is not redacted.
         metadata.annotations.insert(annotation::RESOURCE_DEPS.into(), "[\"hunter2\"]".into());
         let status = UIResourceStatus { build_history: vec![ended], ..UIResourceStatus::default() };
         let mut resource = UIResource::new(metadata, status);

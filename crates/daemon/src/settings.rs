@@ -1,4 +1,4 @@
-//! What a session is started with, resolved before anything runs.
+//! The settings of a session, resolved before anything runs.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,13 +17,13 @@ pub struct Project {
     pub tiltfile: PathBuf,
     /// What came after `--`.
     pub args: Vec<String>,
-    /// In place of the current one of the kubeconfig.
+    /// Replaces the current context of the kubeconfig.
     pub context: Option<String>,
-    /// In place of the context's.
+    /// Replaces the namespace of the context.
     pub namespace: Option<String>,
 }
 
-/// Of which lilt this is.
+/// Version and date of this build of lilt.
 #[derive(Clone, Copy, Debug)]
 pub struct BuildInfo {
     pub version: &'static str,
@@ -44,32 +44,33 @@ pub struct Settings {
     pub version: String,
     /// The day on which lilt was built.
     pub build_date: String,
-    /// In place of the context's namespace.
+    /// Replaces the namespace of the context.
     pub namespace: Option<String>,
-    /// Given to every command that the session runs, on top of lilt's own environment.
+    /// Added to lilt's own environment for every command that the session runs.
     pub environment: Vec<(String, String)>,
     /// Folders where commands find programs after those of `PATH`.
     pub programs: Vec<PathBuf>,
-    /// What commands have as `KUBECONFIG` once something is deployed, and which context is meant.
+    /// The kubeconfig that is given to commands once something is deployed, and its context.
     pub kubeconfig: SessionKubeconfig,
     pub forwards: bool,
-    /// How running containers are changed; none: every change is built and deployed.
+    /// The transport of live updates. None: every change is built and deployed.
     pub live_update: Option<Transport>,
-    /// Where forwards listen that name no host: the dashboard's.
+    /// The address for port forwards that name no host: the same as the dashboard's.
     pub forward_host: String,
-    /// How long `ci` may take if the Tiltfile does not say.
+    /// The timeout of `ci`, unless the Tiltfile sets one.
     pub ci_timeout: Option<Duration>,
-    /// Where lilt's own output goes. It is no change, or telling of an update would cause the next.
+    /// Files that lilt writes its own output to. They are not watched, or logging an update would cause the next.
     pub output: Vec<PathBuf>,
     pub extra: ExtraOptions,
-    /// Where commands that run no session print what exec plugins say, such as a device code. Sessions log it.
+    /// Receives the output of kubeconfig's exec plugins, such as a device code, in commands without a session. Sessions
+    /// log it.
     pub plugin_output: PluginOutput,
 }
 
-/// How running containers are reached.
+/// How files get into running containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
-    /// Through Kubernetes, and through the Docker engine that runs them where their images cannot take files.
+    /// Through Kubernetes. Where an image cannot take files, through the Docker engine that runs the container.
     #[default]
     Any,
     /// Through Kubernetes.
@@ -79,7 +80,7 @@ pub enum Transport {
 }
 
 impl Settings {
-    /// Those of a command that runs no session, until others are chosen.
+    /// Creates the settings of a command without a session. Commands with one change more fields.
     pub fn new(
         subcommand: &'static str,
         project: Project,
@@ -107,19 +108,19 @@ impl Settings {
         }
     }
 
-    /// That of the Tiltfile.
+    /// Returns the folder of the Tiltfile.
     pub(crate) fn folder(&self) -> &Path {
         self.tiltfile.parent().unwrap_or(Path::new("/"))
     }
 
-    /// What commands get on top of lilt's own environment.
+    /// Returns the variables that commands get in addition to lilt's own environment.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let written = self.kubeconfig.written();
         let kubeconfig = written.map(|file| ("KUBECONFIG".to_owned(), file.path.display().to_string()));
         self.environment.iter().cloned().chain(kubeconfig).collect()
     }
 
-    /// The session's cluster, or another one.
+    /// Returns how to connect to a cluster.
     pub(crate) fn connection(&self, cluster: &ClusterName) -> ConnectOptions {
         let (context, namespace) = match cluster.is_session() {
             true => (self.kubeconfig.context().map(str::to_owned), self.namespace.clone()),
@@ -130,23 +131,25 @@ impl Settings {
     }
 }
 
-/// ExtraOptions of a session that Tilt does not have. They are set by the environment, so that a Tiltfile stays a Tiltfile.
+/// Options of a session that Tilt does not have.
+///
+/// They are read from the environment, so that Tiltfiles stay compatible with Tilt.
 #[derive(Clone, Debug, Default)]
 pub struct ExtraOptions {
-    /// A resource that was updated makes those that depend on it update, too.
+    /// After a resource was updated, resources that depend on it are updated, too.
     pub cascade: bool,
-    /// Servers that end are started again, each time later.
+    /// Servers that exit are restarted, with growing delays.
     pub restart_servers: bool,
-    /// What is done about objects that somebody deleted or changed in the cluster.
+    /// What to do about objects that somebody deleted or changed in the cluster.
     pub drift: DriftHabit,
-    /// Where to write the facts of the session.
+    /// The file that the session's events are recorded to.
     pub record: Option<PathBuf>,
-    /// Each does what `ctr` does on one node of the session's cluster, or of the one of another context: `@context command`.
+    /// Commands that run `ctr` on the nodes of the session's cluster, or of another context's: `@context command`.
     pub node_commands: Vec<String>,
 }
 
 impl ExtraOptions {
-    /// Those for the nodes of one cluster.
+    /// Returns the commands for the nodes of one cluster.
     pub(crate) fn node_commands_of(&self, cluster: &ClusterName, context: &str) -> Vec<String> {
         let is_for = |line: &String| match line.strip_prefix('@').and_then(|rest| rest.split_once(' ')) {
             Some((named, command)) => (named == context).then(|| command.trim().to_owned()),
@@ -177,7 +180,7 @@ impl ExtraOptions {
     }
 }
 
-/// Returns how many bytes of log a session may keep on disk, as the environment says; none if it does not say.
+/// Returns how many bytes of log a session may keep on disk, if the environment sets that.
 pub fn log_limit_from_environment() -> Result<Option<u64>, Failure> {
     let Some(text) = environment::variable(environment::LILT_LOG_LIMIT_GB) else { return Ok(None) };
     match text.parse::<f64>() {

@@ -1,5 +1,5 @@
-//! What may be written of objects that lilt itself manages: people's labels and annotations, and the few fields that cause
-//! an action when they are written.
+//! Checks writes to objects that lilt manages. Clients may change labels and annotations, and the few fields that request
+//! an action.
 
 use lilt_api::{Notes, Object};
 use lilt_engine::parse_bool;
@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 /// Prefixes of annotations and labels that only lilt writes.
 const RESERVED_PREFIXES: [&str; 2] = ["lilt.dev/", "tilt.dev/"];
 
-/// What a write comes to.
+/// The effect of a write to a managed object.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ManagedWrite {
     pub(super) notes: Notes,
-    /// It requests an action: a switch, a click, other arguments.
+    /// Whether it requests an action: a toggle, a click, other arguments.
     pub(super) is_action: bool,
 }
 
@@ -63,7 +63,7 @@ fn forbidden(why: &str) -> Refusal {
     Refusal::Forbidden(why.to_owned())
 }
 
-/// Refuses to overwrite what lilt itself notes on an object.
+/// Rejects changes of labels and annotations that lilt itself sets.
 fn refuse_reserved(notes: &Notes) -> Result<(), Refusal> {
     let mut names = notes.labels.keys().chain(notes.annotations.keys());
     match names.find(|name| RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))) {
@@ -72,7 +72,7 @@ fn refuse_reserved(notes: &Notes) -> Result<(), Refusal> {
     }
 }
 
-/// Returns whether a `ConfigMap` now switches its resource the other way. Its value must be a boolean.
+/// Returns whether a `ConfigMap` now enables or disables its resource. Its value must be a boolean.
 fn is_switched(before: &Object, wanted: &Object, notes: &mut Notes) -> Result<bool, Refusal> {
     const SWITCH: &str = "/data/isDisabled";
     let value = wanted.text(SWITCH);
@@ -80,14 +80,14 @@ fn is_switched(before: &Object, wanted: &Object, notes: &mut Notes) -> Result<bo
         let why = "must be \"true\" or \"false\": it switches the resource off and on".to_owned();
         return Err(Refusal::Invalid { field: "data.isDisabled", value: value.to_owned(), why });
     };
-    // The resource writes these itself; another spelling is kept as a note.
+    // These are the spellings that lilt writes itself; other spellings are kept as a note.
     if matches!(value, "true" | "false") {
         notes.data.insert("isDisabled".to_owned(), None);
     }
     Ok(parse_bool(before.text(SWITCH)) != Some(is_disabled))
 }
 
-/// Returns whether two values mean the same: an empty one is like an absent one.
+/// Returns whether two values are equivalent. An empty value is equivalent to an absent one.
 fn is_same(before: &Value, wanted: &Value) -> bool {
     match (before, wanted) {
         (Value::Object(before), Value::Object(wanted)) => {

@@ -1,6 +1,6 @@
-//! Which resource publishes which object.
+//! Tracks which resource publishes which object.
 //!
-//! There are several objects for each resource: what is kept of one must be little.
+//! There are several objects for each resource, so that an entry must be small.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,15 +10,15 @@ use lilt_store::Key;
 
 #[derive(Default)]
 pub(super) struct Publishers {
-    /// Sorted, by the resource that shows itself in the objects; the session's own under the empty name.
+    /// Sorted keys by publishing resource. The session itself has the empty name.
     published: BTreeMap<ResourceName, Box<[Key]>>,
     publishers: BTreeMap<Key, ResourceName>,
-    /// The resources that publish an object when those before them no longer do: an image may belong to several.
+    /// Further publishers of an object, in order: an image may belong to several resources.
     successors: BTreeMap<Key, Vec<ResourceName>>,
 }
 
 impl Publishers {
-    /// Sets the objects of a resource. Returns those that nobody publishes any more.
+    /// Sets the objects of a resource. Returns those that no resource publishes any more.
     pub(super) fn set(&mut self, resource: &ResourceName, mut keys: Vec<Key>) -> Vec<Key> {
         keys.sort_unstable();
         keys.dedup();
@@ -45,7 +45,7 @@ impl Publishers {
         self.publishers.get(key) == Some(resource)
     }
 
-    /// Returns the resource that publishes an object, with an empty name for the session; none if people wrote it.
+    /// Returns the resource that publishes an object: an empty name for the session, none for objects of clients.
     pub(super) fn publisher(&self, key: &Key) -> Option<&ResourceName> {
         self.publishers.get(key)
     }
@@ -61,7 +61,7 @@ impl Publishers {
         }
     }
 
-    /// Returns whether nobody is left.
+    /// Removes a publisher. Returns whether none is left.
     fn remove(&mut self, key: &Key, resource: &ResourceName) -> bool {
         let is_publisher = self.is_publisher(resource, key);
         let Some(successors) = self.successors.get_mut(key) else {

@@ -1,4 +1,4 @@
-//! What clients of the object API ask to write: whether it may be, and the events that it comes to.
+//! Validates writes of clients of the object API, and turns them into events.
 
 use lilt_api::{Object, ObjectKey};
 use lilt_engine::{Event, State};
@@ -18,7 +18,7 @@ pub(super) struct PendingWrite {
 }
 
 impl Objects {
-    /// Returns the events that a request comes to; none if it is refused.
+    /// Returns the events of a write. A rejected write is answered and has none.
     pub(crate) fn write(&mut self, state: &State, request: WriteRequest) -> Vec<Event> {
         let WriteRequest { key, action, reply } = request;
         let current = self.reader.get(&key);
@@ -35,7 +35,7 @@ impl Objects {
                 events
             }
             Err(refusal) => {
-                // The client may have gone.
+                // The client may have disconnected.
                 let _ = reply.send(Err(refusal));
                 Vec::new()
             }
@@ -56,7 +56,7 @@ impl Objects {
             }
             Action::Create { object } | Action::Replace { object, .. } => object,
         };
-        // Only read where it matters: most objects that people write are theirs alone.
+        // Parsed only where needed: most objects that clients write are not managed.
         let before = || current.and_then(|it| serde_json::from_str(it.text()).ok()).map(Object::read);
         let mut object = Box::new(Object::read(object));
         let uid = current.map_or_else(lilt_store::new_uid, Snapshot::uid).to_string();
@@ -75,7 +75,7 @@ impl Objects {
         if self.is_orphan(&object) {
             self.orphans.push(name.clone());
         }
-        // Owner references that the store wrote are no part of the object.
+        // Drops owner references that the store itself added.
         let from_store =
             |before: Object| before.metadata.get(OWNER_REFERENCES) == object.metadata.get(OWNER_REFERENCES);
         if state.maker(&name).is_some() && before().is_some_and(from_store) {
@@ -84,7 +84,7 @@ impl Objects {
         Ok(vec![Event::ObjectPut { key: name, object, uid }])
     }
 
-    /// Returns whether an object names owners of which none exists.
+    /// Returns whether an object has owner references, and none of the owners exists.
     fn is_orphan(&self, object: &Object) -> bool {
         let owners = object.metadata.get(OWNER_REFERENCES).and_then(Value::as_array);
         let exists = |owner: &Value| {
@@ -106,7 +106,7 @@ impl Objects {
             }
             _ => {}
         }
-        // A second write in the same turn would not see the first.
+        // A second write in the same turn would not include the first.
         if self.pending.iter().any(|pending| pending.key == *key) {
             return Some(Refusal::Conflict);
         }

@@ -1,4 +1,4 @@
-//! What is deleted by commands: the user's own, and Docker Compose.
+//! Runs delete commands: the user's own, and `docker compose down`.
 
 use lilt_host::process::{Guardian, Launch, Process};
 use lilt_host::session_dir::SessionDir;
@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::settings::Settings;
 
-/// Runs the user's delete commands, one after the other, with what commands of a session get.
+/// Runs the user's delete commands one after the other, in the environment of a session's commands.
 pub(super) async fn run_all(
     settings: &Settings,
     guardian: &Guardian,
@@ -29,7 +29,7 @@ pub(super) async fn run_all(
     failures
 }
 
-/// The command with the session's environment under its own; it meets the cluster that it has deployed to.
+/// Adds the session's environment to a command, and the kubeconfig of the cluster that it deployed to.
 fn launch(settings: &Settings, cluster: &ClusterName, command: &Command) -> Result<Launch, Failure> {
     let mut launch = Launch::from(command);
     let mut env = settings.variables();
@@ -57,7 +57,7 @@ pub(super) async fn compose_down(
     if volumes {
         argv.push("--volumes".to_owned());
     }
-    // As when the project was loaded: `${PWD}` in its files is where lilt was started. All paths are absolute.
+    // As when the project was loaded: `${PWD}` in its files is the folder in which lilt was started. All paths are absolute.
     let dir = environment::start_directory().unwrap_or_else(|| project.directory.clone());
     let env = match environment::variable("PWD") {
         Some(_) => Vec::new(),
@@ -77,7 +77,7 @@ fn compose() -> Vec<String> {
     }
 }
 
-/// Which project, as Compose is told. Texts of the Tiltfile become files of the folder.
+/// Returns Compose's arguments that select a project. Inline configurations of the Tiltfile are written to the folder.
 fn arguments(project: &ComposeProject, folder: &SessionDir) -> Result<Vec<String>, Failure> {
     let mut arguments = vec!["--project-directory".to_owned(), project.directory.display().to_string()];
     if !project.name.is_empty() {
@@ -103,10 +103,11 @@ fn arguments(project: &ComposeProject, folder: &SessionDir) -> Result<Vec<String
     Ok(arguments)
 }
 
-/// Returns how much of the output so far can be printed: all but a character or a control sequence whose end has not come
-/// yet. The printer could not recognize the two halves of a sequence.
+/// Returns how much of the output can be printed: all but an incomplete character or control sequence at its end.
+///
+/// The printer could not recognize the two halves of a sequence.
 fn complete_length(output: &[u8]) -> usize {
-    // A character has up to four bytes, and only the first one is not a continuation.
+    // A character has up to four bytes, and all but the first are continuations.
     let last = output.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80).map_or(0, |back| back + 1);
     let length = match output.get(output.len() - last) {
         Some(0xc2..=0xdf) => 2,
@@ -118,21 +119,21 @@ fn complete_length(output: &[u8]) -> usize {
     characters - escape::unfinished_length(&output[..characters])
 }
 
-/// Runs a command to its end and shows what it prints.
+/// Runs a command to its end and prints its output.
 async fn run(
     guardian: &Guardian,
     launch: &Launch,
     name: &str,
     print: &mut impl FnMut(&str),
 ) -> Result<(), Failure> {
-    // Unbounded: such commands print little, and it is printed at once.
+    // Unbounded: such commands print little, and their output is printed at once.
     let (sender, mut output) = mpsc::unbounded_channel();
     let started = Process::spawn(guardian, launch, move |bytes: &[u8]| {
-        // The receiver lives as long as the process is waited for.
+        // The receiver lives until the process has exited.
         let _ = sender.send(bytes.to_vec());
     });
     let mut process = started.await?;
-    // Ends with the process: its supervisor holds the sender.
+    // The channel closes when the process exits: its supervisor holds the sender.
     let mut pending = Vec::new();
     while let Some(bytes) = output.recv().await {
         pending.extend(bytes);

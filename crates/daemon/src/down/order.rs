@@ -1,11 +1,11 @@
-//! In which order resources go.
+//! The order in which resources are deleted.
 
 use std::collections::BTreeMap;
 
 use lilt_model::ResourceName;
 use lilt_model::resource::Resource;
 
-/// The last one first, but none before those that depend on it.
+/// Reverses the order of resources, and moves those that depend on others before them.
 pub(super) fn dependents_first(resources: Vec<Resource>) -> Vec<Resource> {
     let mut dependents: BTreeMap<ResourceName, Vec<ResourceName>> = BTreeMap::new();
     let mut names: Vec<ResourceName> = Vec::new();

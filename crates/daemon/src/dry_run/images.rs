@@ -1,5 +1,5 @@
-//! Which images would be built, and what those are called that would not: whose files, recipe and base images are as they
-//! were when they were built.
+//! Decides which images would be built. Images whose files, recipe and base images are unchanged would not; they keep
+//! their references.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use lilt_model::{Failure, ImageName};
 
 use crate::runner::{Base, CachedBuild, ImageReferences, cached_references};
 
-/// What comes of the images of a resource.
+/// The images of a resource.
 #[derive(Default)]
 pub(super) struct PlannedImages {
     pub(super) built: Vec<ImageName>,
-    /// As the cluster knows those that are there.
+    /// Images that exist, with their references in the cluster.
     pub(super) known: Vec<(ImageName, String)>,
 }
 
-/// Where the images of a cluster are built, and for whom.
+/// Checks images against the build cache of a cluster's Docker engine.
 pub(super) struct ImagePlanner<'a> {
-    /// None if none answers: then nothing is known.
+    /// None if no engine responds: then every image counts as to be built.
     pub(super) engine: Option<Arc<Engine>>,
     pub(super) info: &'a ClusterInfo,
     pub(super) default_registry: Option<&'a Registry>,
@@ -34,7 +34,7 @@ impl ImagePlanner<'_> {
         let mut images = PlannedImages::default();
         let mut bases: Vec<Base<'_>> = Vec::new();
         for image in kubernetes.images.iter().filter(|image| image.is_built()) {
-            // What it is built on becomes another.
+            // An image is rebuilt when one that it is built on is.
             let renewed = image.depends_on.iter().any(|base| images.built.contains(base));
             match if renewed { None } else { self.known(image, &bases).await } {
                 Some(named) => {
@@ -48,7 +48,7 @@ impl ImagePlanner<'_> {
     }
 
     async fn known(&self, image: &ImageTarget, bases: &[Base<'_>]) -> Option<ImageReferences> {
-        // Only a command itself knows what comes of it.
+        // The result of a custom build is not known in advance.
         let ImageBuild::Docker(recipe) = &image.build else { return None };
         let build = CachedBuild {
             engine: self.engine.as_deref()?,
@@ -59,7 +59,7 @@ impl ImagePlanner<'_> {
         };
         match cached_references(&build, &image.name, recipe).await {
             Ok(named) => named,
-            // The build would fail, which is told then.
+            // The build would fail with it, and report it then.
             Err(Failure { message, .. }) => {
                 tracing::debug!(image = %image.name, message, "what would be built is not known");
                 None

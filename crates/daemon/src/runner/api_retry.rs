@@ -1,4 +1,4 @@
-//! An API server that goes unreachable in the middle of something usually comes back: what it was asked for is asked again.
+//! Retries requests to an API server that becomes unreachable while they run. It usually comes back.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use tokio::time::Instant;
 use crate::context::Context;
 
 const PAUSE: Duration = Duration::from_millis(500);
-/// Work that takes longer than this is watched: is the server still there?
+/// How often the API server is probed while a request runs.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// An answer that takes longer than this is none.
+/// A slower response counts as none.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A session waits for its cluster, however long that is unreachable; who runs `ci` wants to know.
+/// Returns when to give up on an unreachable cluster. `up` never does, `ci` does after `limit`.
 pub(crate) fn deadline(context: &Context, limit: Duration) -> Option<Instant> {
     (context.settings.mode == Mode::Ci).then(|| Instant::now() + limit)
 }
 
-/// With one piece of work, until the API server has answered.
+/// The attempts of one request.
 pub(crate) struct ApiRetry<'c> {
     cluster: &'c Cluster,
-    /// None: it has no end.
+    /// None: it is retried for ever.
     deadline: Option<Instant>,
     reported: bool,
-    /// The server was missed during the last attempt, or after it.
+    /// The server did not respond during the last attempt, or after it.
     unreachable: bool,
 }
 
@@ -35,7 +35,7 @@ impl<'c> ApiRetry<'c> {
         Self { cluster, deadline, reported: false, unreachable: false }
     }
 
-    /// Works, and notes whether the server was there all the time: what was too slow in its silence has not had its time.
+    /// Runs one attempt, and records whether the server responded all the time. A timeout without that is no failure of the request.
     pub(crate) async fn attempt<T>(&mut self, work: impl Future<Output = T>) -> T {
         let cluster = self.cluster;
         let mut missed = false;
@@ -55,7 +55,7 @@ impl<'c> ApiRetry<'c> {
         result
     }
 
-    /// Whether to try again after a failure, which is reported once; waits a little before.
+    /// Returns whether to retry after a failure, after a short pause. Reports the first failure.
     pub(crate) async fn should_retry(&mut self, failure: &Failure, report: impl FnOnce(&str)) -> bool {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return false;

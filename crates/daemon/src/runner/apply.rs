@@ -1,4 +1,4 @@
-//! Applies what a `KubernetesApply` says.
+//! Applies the objects of a `KubernetesApply`.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::deploy::{by_command, injection, variables};
 use super::outage::OutageRetry;
 use crate::context::Context;
 
-/// As long as a resource's apply may take.
+/// The default, as for resources.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob) {

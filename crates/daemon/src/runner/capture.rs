@@ -1,4 +1,4 @@
-//! Commands whose output is wanted.
+//! Runs commands and captures their output.
 
 use std::time::Duration;
 
@@ -11,8 +11,10 @@ use tokio::sync::mpsc;
 use super::local;
 use crate::context::Context;
 
-/// Runs a command to its end and gives what it printed; only its errors go to the log. One that takes longer is ended:
-/// none. While it runs it is in `running`, so that it can be ended after the work was given up.
+/// Runs a command to its end and returns its stdout; stderr goes to the log.
+///
+/// A command that exceeds the limit is ended, and has no exit status. While it runs it is in `running`, so that it can be
+/// ended after this future was dropped.
 pub(crate) async fn run(
     context: &Context,
     command: &Command,
@@ -20,13 +22,13 @@ pub(crate) async fn run(
     limit: Duration,
     running: &mut Option<Process>,
 ) -> Result<(Option<Exit>, Vec<u8>), Failure> {
-    // Unbounded: all of it is wanted, and it is read when the command has ended.
+    // Unbounded: all output is needed, and it is read when the command has exited.
     let (sender, mut written) = mpsc::unbounded_channel();
     let launch = local::launch(context, command);
     let process =
         Process::spawn_with_streams(&context.edges.guardian, &launch, move |stream, bytes| match stream {
             Stream::Errors => errors.write(bytes),
-            // The receiver lives as long as the process is waited for.
+            // The receiver lives until the process has exited.
             Stream::Output => drop(sender.send(bytes.to_vec())),
         });
     let process = process.await?;
@@ -42,7 +44,7 @@ pub(crate) async fn run(
     Ok((ended, output))
 }
 
-/// Ends the command that runs, if one does.
+/// Ends the running command, if there is one.
 pub(crate) async fn stop(context: &Context, running: &mut Option<Process>) {
     if let Some(mut process) = running.take() {
         context.stop_process(&mut process, Daemons::Leave).await;

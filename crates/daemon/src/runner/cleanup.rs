@@ -1,4 +1,4 @@
-//! Deletes what is no longer wanted.
+//! Deletes objects that are no longer wanted.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::api_retry::ApiRetry;
 use super::local;
 use crate::context::Context;
 
-/// How long what a disabled resource had deployed may take to end: its next deployment waits for that.
+/// How long to wait for the deletion of a disabled resource's objects: its next deployment waits for that.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(
@@ -51,7 +51,7 @@ pub(crate) async fn run(
                 }
             }
         };
-        // Who quits does not want half of it to be left: nobody would know of the rest any more.
+        // At the end of the session the deletion gets more time: the rest would be left behind.
         let hurry = async {
             context.cancel.cancelled().await;
             if context.shutdown.is_cancelled() {

@@ -1,4 +1,4 @@
-//! Reaches a cluster beside the session's own, for a `Cluster`, and looks now and then whether it still answers.
+//! Connects to the cluster of a `Cluster` object, and probes now and then whether it still responds.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::connect::{KubeconfigChanges, Retry, plugin_output};
 use crate::context::Context;
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// Between two looks at one that does not answer, and at one that does.
+/// Between two probes, whether the cluster responds or not.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(context: Context, name: String, run: u64, source: ClusterSource) {
@@ -64,7 +64,7 @@ fn span_id(name: &str) -> SpanId {
 
 struct ConnectError {
     failure: Failure,
-    /// It failed before the cluster's address was known.
+    /// Whether it failed before the cluster's address was known.
     is_unaddressed: bool,
 }
 

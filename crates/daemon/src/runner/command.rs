@@ -1,4 +1,4 @@
-//! Runs a command until it exits or is no longer wanted: a server of a resource, or what a `Cmd` says.
+//! Runs the server of a resource, or the command of a `Cmd`, until it exits or is cancelled.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use lilt_store::Span;
 use super::local::launch;
 use crate::context::Context;
 
-/// Between two attempts to start a command for which this machine lacks something.
+/// Between two attempts to start a command while this machine lacks files, processes or memory.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(
@@ -47,13 +47,13 @@ pub(crate) async fn run(
             if on_exit == OnExit::Keep {
                 context.cancel.cancelled().await;
             }
-            // What turned itself into a daemon would stand in the way of the next run.
+            // A process that became a daemon would block the next run.
             context.stop_process(&mut process, Daemons::End).await;
         }
     }
 }
 
-/// The section of log that a command and its probe share.
+/// Returns the log span that a command and its probe share.
 pub(super) fn span_id(owner: &Owner, run: u64) -> SpanId {
     SpanId::from(match owner {
         Owner::Resource(resource) => format!("localserve:{resource}:{run}"),
@@ -61,8 +61,9 @@ pub(super) fn span_id(owner: &Owner, run: u64) -> SpanId {
     })
 }
 
-/// Its end and what is left of it, or why it could not be started; none: it was no longer wanted and is gone. `started`
-/// gets the process's number when it runs. A shortage of this machine is waited for.
+/// Starts a command and waits for its exit. Returns none if it was cancelled, and is ended.
+///
+/// `started` gets the process id. Waits while this machine lacks what it takes to start a process.
 async fn run_to_exit(
     context: &Context,
     command: &Command,
@@ -79,7 +80,7 @@ async fn run_to_exit(
     let mut process = loop {
         match spawn().await {
             Ok(process) => break process,
-            // It says nothing of the command.
+            // The command is not the cause.
             Err(failure) if failure.unreachable() == Some(&Unreachable::Machine) => {
                 if !std::mem::replace(&mut is_reported, true) {
                     let condition = Unreachable::Machine.return_condition();
@@ -104,7 +105,7 @@ async fn run_to_exit(
     }
 }
 
-/// An end as the engine knows it.
+/// Converts an exit to the engine's type.
 pub(super) fn command_exit(exit: Exit) -> CommandExit {
     match exit {
         Exit::Code(code) => CommandExit::Code(code),

@@ -1,7 +1,7 @@
-//! Reaches a cluster, however long it takes.
+//! Connects to a cluster, however long it takes.
 //!
-//! A cluster that does not respond is asked again and again. A kubeconfig that cannot be used is read again only when it,
-//! or a file that it names, changes. A login or a certificate that was rejected is tried again then, and seldom otherwise.
+//! An unreachable cluster is retried continuously. An unusable kubeconfig is read again only when it, or a file that it
+//! names, changes. A rejected login or certificate is retried then, and seldom otherwise.
 
 mod image_delivery;
 pub(crate) mod remote;
@@ -29,12 +29,12 @@ use crate::settings::Settings;
 
 const FIRST_DELAY: Duration = Duration::from_millis(200);
 const LONGEST_DELAY: Duration = Duration::from_secs(3);
-/// Between attempts with a login or a certificate that was rejected: some login commands open a browser window each time.
+/// Between attempts with a rejected login or certificate: some login commands open a browser window each time.
 const FIRST_PERSISTENT_DELAY: Duration = Duration::from_secs(5);
 const LONGEST_PERSISTENT_DELAY: Duration = Duration::from_secs(60);
-/// Between two reads of a kubeconfig that cannot be used and cannot be watched.
+/// Between two reads of an unusable kubeconfig that cannot be watched.
 const UNWATCHED_DELAY: Duration = Duration::from_secs(30);
-/// Between two log lines of an exec plugin that are the same.
+/// Between two identical log lines of an exec plugin.
 const REPEAT_DELAY: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(context: Context, name: ClusterName) {
@@ -92,7 +92,7 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
     }
 }
 
-/// When a failed connection is tried again.
+/// When a failed connection is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retry {
     /// Soon: the cluster does not respond.
@@ -104,9 +104,9 @@ pub(super) enum Retry {
 }
 
 impl Retry {
-    /// `is_unaddressed`: the failure came before the cluster's address was known.
+    /// Chooses by the failure. `is_unaddressed`: it came before the cluster's address was known.
     pub(super) fn after(failure: &Failure, is_unaddressed: bool) -> Self {
-        // This machine lacked what it takes to read the kubeconfig: nothing will tell when it has it.
+        // If this machine lacked what it takes to read the kubeconfig, no change of a file would announce its recovery.
         if is_unaddressed && failure.unreachable().is_none() {
             Self::OnChange
         } else if failure.kind.is_persistent() {
@@ -116,7 +116,7 @@ impl Retry {
         }
     }
 
-    /// What the log says after a failure.
+    /// Returns what to log after a failure.
     pub(super) fn announcement(self) -> &'static str {
         match self {
             Self::Soon => "Trying again until it answers.",
@@ -127,7 +127,7 @@ impl Retry {
         }
     }
 
-    /// Returns the proposed delay within the limits of this kind of retry. `longest` is the one of `Soon`.
+    /// Clamps a delay to the limits of this kind of retry. `longest` is the limit of `Soon`.
     pub(super) fn delay(self, proposed: Duration, longest: Duration) -> Duration {
         match self {
             Self::Seldom => proposed.clamp(FIRST_PERSISTENT_DELAY, LONGEST_PERSISTENT_DELAY),
@@ -135,7 +135,7 @@ impl Retry {
         }
     }
 
-    /// Waits for a change of the kubeconfig if that is what is waited for; otherwise for ever.
+    /// Waits for a change of the kubeconfig if that leads to a retry; otherwise for ever.
     pub(super) async fn kubeconfig_changed(
         self,
         context: &Context,
@@ -147,20 +147,19 @@ impl Retry {
         }
         let is_first = changes.is_none();
         kubeconfig_changed(context, kube_context, changes).await;
-        // The first wait only begins a watch: what changed before is seen by the next attempt, which comes anyway.
+        // The first wait only starts a watch. Earlier changes are seen by the next attempt, which comes anyway.
         if self == Self::Seldom && is_first && changes.is_some() {
             kubeconfig_changed(context, kube_context, changes).await;
         }
     }
 }
 
-/// The files that are watched, and the watch.
+/// The watched files, and their watch.
 pub(super) type KubeconfigChanges = Option<(Vec<PathBuf>, Subscription)>;
 
 /// Waits for a change of the kubeconfig files or of a file that they name.
 ///
-/// Returns at once whenever the set of files differs from the one that is watched: what changed before its watch began
-/// would be missed.
+/// Returns at once whenever the set of files differs from the watched one: changes before the new watch would be missed.
 async fn kubeconfig_changed(context: &Context, kube_context: Option<&str>, changes: &mut KubeconfigChanges) {
     let files = lilt_cluster::connection_files(kube_context);
     match changes {
@@ -173,7 +172,7 @@ async fn kubeconfig_changed(context: &Context, kube_context: Option<&str>, chang
             let set = FileSet::new(files.clone(), Vec::new());
             match context.edges.watcher.subscribe(set) {
                 Ok(subscription) => *changes = Some((files, subscription)),
-                // Files that cannot be watched are read now and then.
+                // Files that cannot be watched are polled.
                 Err(_) => tokio::time::sleep(UNWATCHED_DELAY).await,
             }
         }
@@ -182,7 +181,9 @@ async fn kubeconfig_changed(context: &Context, kube_context: Option<&str>, chang
 
 pub(crate) type Connected = (Connection, ClusterInfo, image_delivery::Warnings);
 
-/// Connects, and finds out what the cluster is and how images come there. `docker` is the engine of this machine.
+/// Connects to a cluster, and determines its properties and how images are delivered to it.
+///
+/// `docker` is the engine of this machine.
 pub(crate) async fn connect(
     settings: &Settings,
     guardian: &Guardian,
@@ -211,11 +212,11 @@ async fn examine(
     Ok((Connection { cluster, engine, kubeconfig }, info, warnings))
 }
 
-/// Logs what an exec plugin prints, such as a device code, while it runs.
+/// Logs the output of an exec plugin, such as a device code, while it runs.
 ///
-/// A plugin that fails is run again and again: what it repeats is logged once in a while.
+/// A failing plugin is run repeatedly: identical lines are logged at most once per [`REPEAT_DELAY`].
 pub(super) fn plugin_output(context: &Context, span: SpanId) -> PluginOutput {
-    // Not the context: the connection outlives this task, and the loop waits for all who may send events.
+    // Does not capture the context: the connection outlives this task, and the loop waits for all event senders.
     let logs = context.logs.clone();
     let logged = watch::Sender::new(BTreeMap::new());
     context.settings.plugin_output.with_receiver(move |line| {
@@ -225,7 +226,7 @@ pub(super) fn plugin_output(context: &Context, span: SpanId) -> PluginOutput {
     })
 }
 
-/// Notes a line and returns whether it was not logged lately.
+/// Records a line, and returns whether it was not logged recently.
 fn note(logged: &mut BTreeMap<String, Instant>, line: &str, now: Instant) -> bool {
     logged.retain(|_, at| now - *at < REPEAT_DELAY);
     match logged.entry(line.to_owned()) {

@@ -1,4 +1,4 @@
-//! An update of a Kubernetes resource: build what is not built, push it, apply the objects.
+//! Updates a Kubernetes resource: builds images, pushes them, applies the objects.
 
 mod agent;
 mod apply_cache;
@@ -33,10 +33,10 @@ pub(super) use image::engine;
 pub(crate) use image::{CachedBuild, ImageReferences, cached_references};
 use steps::Steps;
 
-/// The label by which a deployment's pods are told from those of an earlier one.
+/// The label that distinguishes a deployment's pods from those of an earlier one.
 const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
 
-/// How long it takes until the files that a command has written are reported: bursts are reported as a whole.
+/// How long it takes until files that a command has written are reported: they are debounced.
 const FILE_EVENT_DELAY: Duration = Duration::from_millis(150);
 
 pub(crate) async fn run(
@@ -66,7 +66,7 @@ pub(crate) async fn run(
             result = &mut work => Some(result),
         }
     };
-    // Dropping the work has ended the build or the push that was under way.
+    // Dropping the work has ended the running build or push.
     let Some(result) = result else { return steps.stop_command().await };
     drop(write);
     match result {
@@ -83,12 +83,12 @@ pub(crate) async fn run(
     context.send(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
 }
 
-/// The steps of an update: building and pushing each image, then the deployment.
+/// Returns the number of steps of an update: building and pushing each image, then the deployment.
 fn step_count(images: &[ImageJob]) -> usize {
     build_step_count(images) + 1
 }
 
-/// The steps that build images and push them. A command that pushes its image itself has no step of its own for that.
+/// Returns the number of steps that build and push images. A command that pushes its image itself has no push step.
 pub(super) fn build_step_count(images: &[ImageJob]) -> usize {
     let steps = |image: &ImageJob| match image {
         ImageJob::Build(target) if delivery::pushes_itself(target) => 1,
@@ -98,7 +98,7 @@ pub(super) fn build_step_count(images: &[ImageJob]) -> usize {
     images.iter().map(steps).sum()
 }
 
-/// Builds what is not built and brings it to where it is needed. Gives all images, in build order.
+/// Builds and delivers images. Returns all images, including up-to-date ones, in build order.
 pub(super) async fn build(
     context: &Context,
     job: &DeployJob,
@@ -106,7 +106,7 @@ pub(super) async fn build(
     outcome: &mut UpdateOutcome,
 ) -> Result<Vec<(ImageName, Built)>, Failure> {
     let mut all: Vec<(ImageName, Built)> = Vec::new();
-    // As this machine's engine knows them: what Dockerfiles build on.
+    // The references in the local engine that Dockerfiles build on.
     let mut local: Vec<Base<'_>> = Vec::new();
     for image in &job.images {
         let built = match image {
@@ -157,7 +157,7 @@ async fn deploy(
     yaml::apply(context, job, &in_pods(&job.kubernetes, references), steps).await
 }
 
-/// What the Tiltfile asks for and pods that lilt does not apply itself cannot do.
+/// Warns about options that have no effect for pods that lilt does not apply itself.
 fn warn_of_ignored_options(job: &DeployJob, steps: &mut Steps) {
     let restarts = |image: &&ImageTarget| live_updates(image).is_some_and(|it| it.restart_process.is_some());
     for image in job.kubernetes.images.iter().filter(restarts) {
@@ -176,7 +176,7 @@ fn warn_of_ignored_options(job: &DeployJob, steps: &mut Steps) {
     }
 }
 
-/// The arguments of an image that say what its pods are to look like.
+/// Returns the options of an image that change the pods that use it.
 fn pod_options(image: &ImageTarget) -> Vec<&'static str> {
     let given = [
         ("entrypoint", image.entrypoint.is_some()),
@@ -186,7 +186,7 @@ fn pod_options(image: &ImageTarget) -> Vec<&'static str> {
     given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
 }
 
-/// Of the images, those that pods run. Base images are in others, and seldom in pods.
+/// Removes base images that no pod uses.
 pub(crate) fn in_pods(
     kubernetes: &KubernetesResource,
     mut references: Vec<(ImageName, String)>,
@@ -196,14 +196,14 @@ pub(crate) fn in_pods(
     references
 }
 
-/// What is done in place, if anything is.
+/// Returns the live update of an image, unless it is empty.
 fn live_updates(image: &ImageTarget) -> Option<&LiveUpdate> {
     image.live_update.as_ref().filter(|update| {
         !update.syncs.is_empty() || !update.runs.is_empty() || update.restart_process.is_some()
     })
 }
 
-/// Whether a pod runs this image, besides others that build on it.
+/// Returns whether a pod uses this image itself.
 fn uses_image(kubernetes: &KubernetesResource, name: &ImageName) -> bool {
     let images = injections(kubernetes, &[(name.clone(), "probe".to_owned())]);
     lilt_cluster::inject::prepare(&kubernetes.objects, &images, &kubernetes.image_locators).is_ok()
@@ -217,7 +217,7 @@ pub(crate) fn injections(
     references.iter().filter_map(image).collect()
 }
 
-/// An image as it goes into objects.
+/// Returns how to put an image into objects.
 pub(super) fn injection(image: &ImageTarget, deployed: &str) -> Injection {
     Injection {
         name: image.name.clone(),

@@ -17,7 +17,7 @@ use crate::host_system::HostSystem;
 const FIRST_DELAY: Duration = Duration::from_secs(5);
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
 
-/// Until it is there, or is no longer wanted.
+/// Fetches a repository, with retries until it succeeds or is cancelled.
 pub(crate) async fn fetch(context: Context, name: String, run: u64, source: RepositorySource) {
     let mut delay = FIRST_DELAY;
     loop {
@@ -78,7 +78,7 @@ fn span(context: &Context, name: &str) -> Span {
     context.logs.span(id, Some(ResourceName::tiltfile()), Source::Build)
 }
 
-/// Runs something that blocks on a thread of its own; none: it is no longer wanted, and has ended.
+/// Runs a blocking job on its own thread. Returns none if it was cancelled, and has ended.
 async fn run_blocking<T: Send + 'static>(
     context: &Context,
     mut span: Span,
@@ -92,7 +92,7 @@ async fn run_blocking<T: Send + 'static>(
     + 'static,
 ) -> Option<Result<T, Failure>> {
     let cancelled = Arc::new(AtomicBool::new(false));
-    // Git is asked to end when this future is dropped, too.
+    // Cancels git when this future is dropped, too.
     let guard = CancelOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
     let guardian = context.edges.guardian.clone();

@@ -1,4 +1,4 @@
-//! Leads a local port to a pod. The port stays open while pods come and go.
+//! Forwards a local port to a pod. The port stays open while pods come and go.
 
 mod listen;
 mod slots;
@@ -25,29 +25,29 @@ use listen::Listeners;
 use slots::ConnectionPermit;
 pub(crate) use slots::ConnectionSlots;
 
-/// How long a connection waits for a pod to take it.
+/// How long a connection waits for a pod that accepts it.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
-/// Between attempts to reach a pod, or to bind a port that is taken.
+/// Between attempts to connect to a pod, or to bind a port that is in use.
 const PAUSE: Duration = Duration::from_millis(250);
-/// A complaint that did not come again for so long is worth saying again.
+/// An error that did not occur for this long is logged again.
 const QUIET: Duration = Duration::from_secs(60);
-/// In each direction of a connection.
+/// The buffer for each direction of a connection.
 const BUFFER: usize = 64 * 1024;
 
-/// A port of this machine.
+/// A forwarded port of this machine.
 pub(crate) struct Port {
     context: Context,
     owner: Owner,
     slot: ForwardSlot,
-    /// Whose log it writes to.
+    /// The resource whose log it writes to.
     resource: ResourceName,
     cluster: ClusterName,
     forward: Forward,
-    /// The port that it has, or is to have; 0: whichever is free.
+    /// The bound port, or the one to bind; 0: any free one.
     local_port: u16,
 }
 
-/// Says why a local port cannot be listened on, and who has it.
+/// Returns why a local port cannot be bound, and which program uses it.
 async fn unavailable(port: u16, error: &std::io::Error) -> Failure {
     if error.kind() != std::io::ErrorKind::AddrInUse {
         return Failure::environment(format!("cannot forward local port {port}: {error}"));
@@ -73,7 +73,7 @@ impl Port {
         Self { context, owner, slot, resource, cluster, local_port: forward.local_port, forward }
     }
 
-    /// Forwards until it is cancelled. `feed` brings new targets.
+    /// Forwards until it is cancelled. `feed` delivers new targets.
     pub(crate) async fn run(mut self, feed: Receiver<Task>) {
         let cancel = self.context.cancel.clone();
         tokio::select! {
@@ -98,7 +98,7 @@ impl Port {
         let mut connections = JoinSet::new();
         let mut reported = ReportedErrors::default();
         let slots = self.context.edges.forward_slots.of_forward();
-        // A connection without a permit. No more are accepted meanwhile.
+        // A connection that waits for a permit. No more are accepted meanwhile.
         let mut waiting: Option<BoxFuture<'static, (TcpStream, ConnectionPermit)>> = None;
         loop {
             let accepts = waiting.is_none();
@@ -123,7 +123,7 @@ impl Port {
                             continue;
                         }
                     },
-                    // Out of descriptors, say: what is open goes on, new ones wait.
+                    // For example out of file descriptors: open connections go on, new ones wait.
                     Err(_) => {
                         tokio::time::sleep(PAUSE).await;
                         continue;
@@ -144,7 +144,7 @@ impl Port {
         }
     }
 
-    /// Takes the port; says so and tries on while somebody else has it.
+    /// Binds the port. Reports once if it is in use, and retries until it is free.
     async fn bind(&self) -> Listeners {
         let default = &self.context.settings.forward_host;
         let host = if self.forward.host.is_empty() { default } else { &self.forward.host };
@@ -164,7 +164,7 @@ impl Port {
         }
     }
 
-    /// A connection has ended: how the port last_failure now.
+    /// Reports the state of the port after a connection has ended.
     async fn note_end(&self, reported: &mut ReportedErrors, failure: Option<Failure>) {
         if let Some(failure) = &failure
             && reported.is_new(&failure.message)
@@ -177,7 +177,7 @@ impl Port {
         }
     }
 
-    /// The port is had, but not everywhere: programs that ask for the other address meet somebody else.
+    /// Warns that only one of the loopback addresses could be bound: the other belongs to another program.
     fn warn_of(&self, taken: SocketAddr) {
         let port = self.local_port;
         self.print(
@@ -189,7 +189,7 @@ impl Port {
         );
     }
 
-    /// Other connections have all the descriptors that forwards may have: new ones wait.
+    /// Warns that new connections wait, because all descriptors for forwards are in use.
     fn warn_of_limit(&self, reported: &mut ReportedErrors, most: usize) {
         let warning = format!(
             "WARNING: {most} connections are open through forwarded ports, as many as the limit of open files allows: new \
@@ -216,12 +216,12 @@ impl Port {
     }
 }
 
-/// What was said of a port, so that a page that tries again and again does not fill the log.
+/// What was reported about a port, so that a page that reconnects continuously does not fill the log.
 #[derive(Default)]
 struct ReportedErrors {
     /// How the last connection ended.
     last_failure: Option<Failure>,
-    /// When each was said.
+    /// When each message occurred last.
     printed: HashMap<String, Instant>,
 }
 
@@ -229,30 +229,30 @@ impl ReportedErrors {
     fn is_new(&mut self, message: &str) -> bool {
         self.printed.retain(|_, at| at.elapsed() < QUIET);
         let is_new = !self.printed.contains_key(message);
-        // Also when it is said no more: it is silent for as long as it goes on.
+        // Also if it is not printed: it stays silent for as long as it keeps occurring.
         self.printed.insert(message.to_owned(), Instant::now());
         is_new
     }
 }
 
-/// Serves one connection to its end.
+/// Forwards one connection to its end.
 async fn connect(
     mut client: TcpStream,
     local_port: u16,
     forwarder: Arc<Forwarder>,
     spec: Receiver<Task>,
 ) -> Result<(), Failure> {
-    // Small packets must not wait for more: Nagle costs 40 ms an exchange.
+    // Nagle's algorithm would cost 40 ms per exchange of small packets.
     let _ = client.set_nodelay(true);
     let mut pod = open(local_port, &forwarder, spec).await?;
     match copy_bidirectional_with_sizes(&mut client, &mut pod, BUFFER, BUFFER).await {
         Ok(_) => Ok(()),
-        // The client going away is no fault of the forward.
+        // A client that disconnects is no failure of the forward.
         Err(error) => PortStream::failure(&error).cloned().map_or(Ok(()), Err),
     }
 }
 
-/// Opens the port of whichever pod is the target, also one that only comes now.
+/// Opens the port of the current target. Waits for a target if there is none.
 async fn open(
     local_port: u16,
     forwarder: &Forwarder,
@@ -267,9 +267,9 @@ async fn open(
                     Ok(stream) => return Ok(stream),
                     Err(failure) => failure,
                 },
-                // The old one may be on a node that never answers.
+                // The former target may be on a node that never responds.
                 () = target_changed(&mut spec, &target) => continue,
-                // What was answered before tells more than silence.
+                // An earlier failure says more than a timeout.
                 () = tokio::time::sleep_until(deadline) => last.unwrap_or_else(|| not_opened(&target)),
             },
             None => Failure::environment(format!("no pod is running to forward port {local_port} to")),
@@ -293,7 +293,7 @@ fn not_opened(target: &ForwardTarget) -> Failure {
         .hint("is its node reachable?")
 }
 
-/// Returns when connections go elsewhere.
+/// Returns when the target is another one than `known`.
 async fn target_changed(spec: &mut Receiver<Task>, known: &ForwardTarget) {
     while spec.changed().await.is_ok() {
         if target(spec).as_ref() != Some(known) {

@@ -26,7 +26,7 @@ pub(crate) async fn run(context: Context, key: ObjectKey, run: u64, resource: Re
     };
     let result = tokio::select! {
         result = work => result,
-        // Dropping the work ends the build or the push that is under way; a command is given time.
+        // Dropping the work ends the running build or push; a command gets time to exit.
         () = context.cancel.cancelled() => return steps.stop_command().await,
     };
     let missing = || Failure::internal(format!("{key} was built and has no name"));

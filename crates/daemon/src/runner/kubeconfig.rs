@@ -1,5 +1,5 @@
-//! Says when kubeconfig selects another context, or its context leads elsewhere: a session stays where it began. Another
-//! login for the same place is taken.
+//! Watches kubeconfig while connected. A session keeps its cluster: it warns if kubeconfig selects another context, or
+//! if the context has another server. New credentials for the same server are used.
 
 use lilt_cluster::{Cluster, ConnectOptions, Selection};
 use lilt_model::files::FileSet;
@@ -25,11 +25,11 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
         if batch.is_none() {
             return;
         }
-        // New tokens of the same login are read when they are needed.
+        // New tokens of the same login are read when needed.
         cluster.retry_login();
-        // Half-written ones are read again when they are whole.
+        // A half-written file is read again when it is complete.
         let Ok(now) = lilt_cluster::selection(&pinned) else { continue };
-        // What is selected concerns the session's own alone.
+        // Only the session's own cluster depends on the current context.
         let current = if name.is_session() { now.current.clone() } else { known.current.clone() };
         let now = Selection { current, ..now };
         for words in differences(&pinned, &known, &now) {
@@ -46,7 +46,7 @@ fn has_other_login(before: &Selection, now: &Selection) -> bool {
     now.server.is_some() && before.server == now.server && before.login != now.login
 }
 
-/// For the connection and for commands.
+/// Uses new credentials for the connection and for commands.
 async fn adopt_login(context: &Context, name: &ClusterName, cluster: &Cluster) {
     let pinned = cluster.context();
     let taken = cluster.renew(ConnectOptions::default()).await.and_then(|()| match name.is_session() {

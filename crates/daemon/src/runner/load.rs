@@ -24,31 +24,31 @@ use crate::context::Context;
 use crate::host_system::HostSystem;
 use crate::settings::Settings;
 
-/// Between the first two attempts, and between two looks whether there are descriptors again.
+/// Between the first two attempts, and between two checks for free file descriptors.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(500);
-/// A Tiltfile may run commands, which are not to run twice a second.
+/// A Tiltfile may run commands, which must not run twice a second.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// What is to be loaded, as the engine says it.
+/// What to load.
 #[derive(Clone)]
 pub(crate) struct LoadJob {
-    /// The Tiltfile's.
+    /// The name of the Tiltfile.
     pub(crate) name: ResourceName,
     pub(crate) load: u64,
     pub(crate) cause: Cause,
     pub(crate) path: PathBuf,
     pub(crate) args: Vec<String>,
-    /// Of other Tiltfiles: they stay hidden.
+    /// Secrets of other Tiltfiles: they stay redacted.
     pub(crate) secrets: Vec<Secret>,
 }
 
-/// A load for which this machine lacked something says nothing of the Tiltfile: it begins again.
+/// Loads the Tiltfile. Retries while this machine lacks the means: that says nothing about the Tiltfile.
 pub(crate) async fn run(context: Context, job: LoadJob) {
     let mut pause = SHORTAGE_PAUSE;
     let mut is_first = true;
     while load(&context, job.clone(), is_first).await == Attempt::Shortage {
         is_first = false;
-        // Whether there is memory or room on the disk is seen by the next attempt.
+        // Whether there is enough memory and disk space is seen by the next attempt.
         let spare = async {
             tokio::time::sleep(pause).await;
             while !lilt_host::limits::has_spare_files() {
@@ -66,14 +66,15 @@ pub(crate) async fn run(context: Context, job: LoadJob) {
 /// How an attempt to load ended.
 #[derive(PartialEq, Eq)]
 enum Attempt {
-    /// Its result was sent, or nobody wants it any more.
+    /// Its result was sent, or it was cancelled.
     Done,
     /// This machine lacked files, processes, memory or disk space.
     Shortage,
 }
 
-/// Whether a load failed for lack of something, as far as that is known: where a library words the error, a lack of descriptors
-/// can only be seen while it lasts.
+/// Returns whether a load failed for lack of files, processes, memory or disk space, as far as that is known.
+///
+/// If a library worded the error, a lack of descriptors can only be detected while it lasts.
 fn is_shortage(failure: &Failure) -> bool {
     failure.unreachable() == Some(&Unreachable::Machine) || !lilt_host::limits::has_spare_files()
 }
@@ -87,11 +88,11 @@ async fn load(context: &Context, job: LoadJob, is_first: bool) -> Attempt {
     }
     let begun = lilt_host::clock::now();
     let cancelled = Arc::new(AtomicBool::new(false));
-    // The evaluation polls this flag; dropping the future raises it too.
+    // The evaluation polls this flag. Dropping the future sets it, too.
     let guard = CancelOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
     let guardian = context.edges.guardian.clone();
-    // The latest report replaces one that was not passed on yet.
+    // The latest progress replaces one that was not sent yet.
     let (reports, mut reported) = watch::channel(None);
     let mut evaluation = tokio::task::spawn_blocking(move || {
         let loaded = evaluate(&settings, path, args, &guardian, &cancelled, &mut |message| match message {
@@ -119,7 +120,7 @@ async fn load(context: &Context, job: LoadJob, is_first: bool) -> Attempt {
             }
             () = context.cancel.cancelled() => {
                 drop(guard);
-                // What the Tiltfile runs ends with it. One that is stuck is given up by the session.
+                // Commands of the Tiltfile end with it. A stuck evaluation is abandoned at the end of the session.
                 let _ = evaluation.await;
                 return Attempt::Done;
             }
@@ -146,7 +147,7 @@ async fn load(context: &Context, job: LoadJob, is_first: bool) -> Attempt {
     Attempt::Done
 }
 
-/// Loads a Tiltfile of a session with these settings.
+/// Evaluates a Tiltfile with the settings of a session.
 pub(crate) fn evaluate(
     settings: &Settings,
     path: PathBuf,
@@ -167,7 +168,7 @@ pub(crate) fn evaluate(
     let mut loaded =
         lilt_tiltfile::load(&request, &system, &|| cancelled.load(Ordering::Relaxed), &mut *print);
     if let Ok(project) = &mut loaded.project {
-        // What the Tiltfile set is not what its commands see, as under Tilt: all meet the session's cluster.
+        // As in Tilt, commands use the session's cluster, even if the Tiltfile has set another KUBECONFIG.
         pin_context(settings, project, print);
         let is_frozen = |name: &str| settings.kubeconfig.written().is_some() && name == "KUBECONFIG";
         let set: Vec<_> = loaded.environment.iter().filter(|(name, _)| !is_frozen(name)).cloned().collect();
@@ -182,7 +183,7 @@ pub(crate) fn evaluate(
     loaded
 }
 
-/// Who deploys something means one context from now on, also for commands, whatever kubeconfig selects meanwhile.
+/// Pins the context for commands of a project that deploys, whatever kubeconfig selects later.
 fn pin_context(settings: &Settings, project: &mut Project, print: &mut dyn FnMut(LoadMessage<'_>)) {
     let deploys = |resource: &Resource| matches!(resource.body, Body::Kubernetes(_));
     if !project.resources.iter().any(deploys) {
@@ -197,7 +198,7 @@ fn pin_context(settings: &Settings, project: &mut Project, print: &mut dyn FnMut
     }
 }
 
-/// What the Tiltfile set in its environment reaches the commands it declared, under what they set themselves.
+/// Passes variables that the Tiltfile has set to the commands that it declares. Their own variables take precedence.
 fn pass_environment(environment: &[(String, Option<String>)], project: &mut Project) {
     if let Some(telemetry) = &mut project.settings.telemetry {
         set_environment(environment, &mut telemetry.command);
@@ -257,7 +258,7 @@ fn set_environment(environment: &[(String, Option<String>)], command: &mut Comma
     command.env.extend(own);
 }
 
-/// As if no image had one.
+/// Removes the live updates of all images.
 fn drop_live_updates(project: &mut Project) {
     for resource in &mut project.resources {
         let images = match &mut resource.body {
@@ -269,7 +270,7 @@ fn drop_live_updates(project: &mut Project) {
     }
 }
 
-/// What the Tiltfile asks for and lilt does not do yet.
+/// Returns a warning about API objects that lilt does not support yet.
 fn unsupported_objects(project: &Project) -> Vec<String> {
     let objects = project.api_objects.iter().filter_map(|object| object["kind"].as_str());
     let idle = |kind: &&str| !lilt_engine::has_controller(kind);

@@ -1,4 +1,4 @@
-//! An update of a local resource: run its command.
+//! Updates a local resource: runs its command.
 
 use lilt_engine::{Cause, CommandExit, Event, LocalJob, UpdateOutcome};
 use lilt_host::process::{Daemons, Exit, Launch, Process};
@@ -40,11 +40,11 @@ pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, c
     context.send(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
 }
 
-/// The task is no longer wanted; nothing is told.
+/// The task was cancelled. No result is sent.
 #[derive(Debug)]
 pub(crate) struct Cancelled;
 
-/// Runs a command to its end, its output going to the span; `started` is told its number.
+/// Runs a command to its end. Its output goes to the span, its process id to `started`.
 pub(crate) async fn run_command(
     context: &Context,
     command: &Command,
@@ -67,7 +67,7 @@ pub(crate) async fn run_command(
     }
 }
 
-/// A command with the session's environment under its own.
+/// Adds the session's environment to a command. The command's own variables take precedence.
 pub(crate) fn launch(context: &Context, command: &Command) -> Launch {
     let mut launch = Launch::from(command);
     let mut environment = context.settings.variables();

@@ -1,5 +1,5 @@
-//! Reads the logs of one pod's containers into the log of a resource, and reports what happens to the pod where the task
-//! asks for that.
+//! Reads the logs of one pod's containers into the log of a resource, and reports events of the pod if the task asks for
+//! that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::pod_report::PodReport;
 use crate::context::Context;
 
-/// Runs of a container that may wait while the log of one before them is read. They come seconds apart.
+/// How many runs of a container may wait while the log of an earlier one is read. They start seconds apart.
 const RUNS: usize = 64;
 
 pub(crate) async fn run(
@@ -46,7 +46,7 @@ pub(crate) async fn run(
         }
     }
     if context.settings.mode == Mode::Ci {
-        // What a job or a broken container said is what people look for. The session decides how long it may take.
+        // The last output of a job or a crashed container matters most. The session sets the time limit.
         tokio::select! {
             () = logs.finish(&feed) => {}
             () = context.shutdown.cancelled() => {}
@@ -59,9 +59,9 @@ struct Logs {
     cluster: Cluster,
     owner: Owner,
     resource: ResourceName,
-    /// Runs of containers whose log is shown.
+    /// Runs of containers whose logs are read.
     followed: BTreeSet<ContainerId>,
-    /// By container: where to send its runs, and the task that reads their logs.
+    /// By container: the channel for its runs, and the task that reads their logs.
     readers: BTreeMap<String, (mpsc::Sender<ContainerId>, AbortHandle)>,
     streams: JoinSet<()>,
 }
@@ -78,12 +78,12 @@ impl Logs {
         }
     }
 
-    /// Begins to read every run that is new.
+    /// Starts to read the log of every new run.
     fn read(&mut self, context: &Context, pod: &Pod, containers: &ContainerFilter, since: Option<Timestamp>) {
-        // Service meshes' own containers tell nothing about the user's program.
+        // The sidecars of service meshes say nothing about the user's program.
         let is_read = |name: &str| containers.matches(name) && !QUIET_CONTAINERS.contains(&name);
         for container in pod.containers.iter().filter(|container| is_read(&container.name)) {
-            // A run that ended at once may only be seen when the next one has begun.
+            // A run that exited at once may only be seen when the next one has started.
             for run in container.previous.iter().chain(&container.id) {
                 if self.followed.contains(run) {
                     continue;
@@ -125,7 +125,7 @@ impl Logs {
         runs
     }
 
-    /// Reads the logs of containers that have ended to their end, and no others.
+    /// Reads the logs of terminated containers to their end, and stops the others.
     async fn finish(&mut self, feed: &Receiver<Task>) {
         let ended: BTreeSet<String> = match &*feed.borrow() {
             Task::LogStream { pod, .. } => {
@@ -133,7 +133,7 @@ impl Logs {
             }
             _ => BTreeSet::new(),
         };
-        // Without a sender, a task ends when it has read the runs that it knows.
+        // Without a sender, a task ends when it has read the remaining runs.
         for (name, (_, task)) in std::mem::take(&mut self.readers) {
             if !ended.contains(&name) {
                 task.abort();
@@ -143,7 +143,7 @@ impl Logs {
     }
 }
 
-/// The containers that bring the agent and end are not the user's.
+/// Returns whether the pod has several containers of the user. The agent's init containers do not count.
 fn is_one_of_many(pod: &Pod) -> bool {
     pod.containers.iter().filter(|container| !is_added(&container.name)).nth(1).is_some()
 }
@@ -152,19 +152,19 @@ fn has_ended(container: &Container) -> bool {
     container.id.is_some() && !matches!(container.state, ContainerState::Running { .. })
 }
 
-/// Whether it was there before the session. Kubernetes reports its time in whole seconds.
+/// Returns whether the pod is older than the session. Kubernetes reports its age in whole seconds.
 pub(super) fn is_older(pod: &Pod, context: &Context) -> bool {
     pod.created.plus(Duration::from_secs(1)) <= context.started
 }
 
-/// The log of one container: of all its runs, one after another.
+/// The log of one container: all its runs, one after another.
 struct Log {
     cluster: Cluster,
     pod: PodRef,
     container: String,
     span: Span,
     prefix: String,
-    /// Lines up to this time were shown, or are too old.
+    /// Lines up to this time were read already, or are too old.
     since: Option<Timestamp>,
 }
 
@@ -181,8 +181,8 @@ impl Log {
         while let Some(chunk) = stream.next().await {
             match chunk {
                 Ok(chunk) => {
-                    // The node gives the newest run's log to whoever asks while one is replaced by the next: its
-                    // lines, shown already, must not be shown again.
+                    // While a run is replaced by the next, the node returns the log of the newest one. Lines that were read
+                    // already must not appear again.
                     self.since = self.since.max(Some(chunk.time));
                     self.show(&chunk.text);
                 }

@@ -1,4 +1,4 @@
-//! Follows the pods of a namespace.
+//! Watches the pods of a namespace.
 
 use futures_util::StreamExt as _;
 use lilt_cluster::NamespaceFact;
@@ -28,7 +28,7 @@ pub(crate) async fn run(context: Context, cluster: ClusterName, namespace: Strin
     }
 }
 
-/// The fact with the cluster that it is of.
+/// Converts a fact to an event, and adds the cluster.
 fn event(cluster: &ClusterName, namespace: &str, fact: NamespaceFact) -> Event {
     let (cluster, namespace) = (cluster.clone(), namespace.to_owned());
     let of = |pod: Pod| Pod { cluster: cluster.clone(), ..pod };

@@ -1,4 +1,4 @@
-//! Follows applied objects from afar, and looks closer at those that became others.
+//! Watches the metadata of applied objects, and compares changed ones with their manifests.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::context::Context;
 
 const AT_ONCE: usize = 10;
 
-/// Before what may not be watched, or has no such kind, is asked for again: rights are given and kinds come back, and an
-/// API server that starts refuses everybody for a moment.
+/// Before a rejected watch, or one of a missing kind, is retried: permissions and kinds may be added, and a starting API
+/// server rejects everybody for a moment.
 const RETRY_PAUSE: Duration = Duration::from_secs(20);
 
-/// Says when objects of a scope change or go. Who may not watch them does without.
+/// Reports when objects of a scope change or are deleted. Without the permission to watch them, it reports nothing.
 pub(crate) async fn follow(context: Context, scope: ObjectScope) {
     let watch = async {
         loop {
@@ -35,7 +35,7 @@ pub(crate) async fn follow(context: Context, scope: ObjectScope) {
     }
 }
 
-/// Until they may not be watched any more.
+/// Sends changes until the watch fails.
 async fn send_changes(context: &Context, scope: &ObjectScope) -> Result<(), Failure> {
     let mut facts = context.cluster(&scope.cluster)?.watch_objects(scope).await?;
     while let Some(fact) = facts.next().await {
@@ -56,7 +56,7 @@ pub(crate) async fn inspect(context: Context, resource: ResourceName, inspection
         found = compare(&context, &resource, &inspection) => found,
         () = context.cancel.cancelled() => return,
     };
-    // Without an answer nothing is claimed; the next change is looked at again.
+    // Without a response no drift is reported; the next change leads to another comparison.
     let found = found.unwrap_or_else(|failure| {
         tracing::warn!(%failure, %resource, "objects could not be compared with their manifests");
         Vec::new()
@@ -105,7 +105,7 @@ async fn drift(
     manifest: &Value,
     inspection: &Inspection,
 ) -> Result<(ObjectRef, Option<Drift>), Failure> {
-    // What is made only once may be changed as people like.
+    // Objects that are only created once may be changed by anybody.
     if lilt_cluster::is_create_once(manifest) {
         return Ok((suspect.clone(), None));
     }

@@ -1,4 +1,4 @@
-//! Waits until something answers that did not.
+//! Probes an unreachable dependency until it responds.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use super::deploy::engine;
 use crate::context::Context;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// Whoever waits for it sees within seconds that it is back.
+/// Updates should continue within seconds after the dependency is back.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// An answer that takes longer than this is none.
+/// A slower response counts as none.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest pause before what seems to answer, and does not do so when it matters, is believed again.
+/// The longest pause before the next probe if the dependency seemed to be back, but the update failed again.
 const LONGEST_FIRST_PAUSE: Duration = Duration::from_secs(30);
-/// Then a real attempt must tell: who runs `ci` wants to know,
+/// After this time `ci` tries the update again, and reports its failure.
 const CI_LIMIT: Duration = Duration::from_secs(30);
-/// and a question to a registry may fail where the work would not.
+/// After this time the update is tried again: a probe of a registry may fail where the push would not.
 const REGISTRY_LIMIT: Duration = Duration::from_secs(600);
 
-/// One that has seemed to be over `attempts` times is given more time each time.
+/// Reports the end of an outage. The pause before the first probe grows with `attempts`: how often it seemed to be over.
 pub(crate) async fn run(context: Context, outage: Outage, id: u64, attempts: u32, immediate: bool) {
     let pause = if immediate { Duration::ZERO } else { first_pause(attempts) };
     tokio::select! {
@@ -37,7 +37,7 @@ fn first_pause(attempts: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(2u32.saturating_pow(attempts)).min(LONGEST_FIRST_PAUSE)
 }
 
-/// Until it is over, or a real attempt must tell. The first probe comes after `first_pause`.
+/// Waits until the outage is over or its time limit is reached. The first probe comes after `first_pause`.
 async fn wait(context: &Context, outage: &Outage, first_pause: Duration) {
     let limit = match outage.unreachable {
         _ if context.settings.mode == Mode::Ci => Some(CI_LIMIT),
@@ -53,7 +53,7 @@ async fn wait(context: &Context, outage: &Outage, first_pause: Duration) {
     }
 }
 
-/// Of work for no resource, which the engine does not begin again.
+/// Retries work that the engine does not repeat after an outage, because it belongs to no resource.
 pub(crate) struct OutageRetry<'c> {
     context: &'c Context,
     cluster: &'c ClusterName,
@@ -67,7 +67,7 @@ impl<'c> OutageRetry<'c> {
         Self { context, cluster, span, deadline: api_retry::deadline(context, CI_LIMIT), attempts: 0 }
     }
 
-    /// Waits until the unreachable dependency responds. Returns a failure that has another reason.
+    /// Waits until the unreachable dependency responds. Returns a failure of another kind at once.
     pub(crate) async fn wait_out(&mut self, failure: Failure) -> Result<(), Failure> {
         let Some(unreachable) = failure.unreachable().cloned() else { return Err(failure) };
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -83,14 +83,14 @@ impl<'c> OutageRetry<'c> {
     }
 }
 
-/// Whether it seems to be over.
+/// Probes the dependency, and returns whether it seems to be back.
 pub(super) async fn is_over(context: &Context, outage: &Outage) -> bool {
     match &outage.unreachable {
         Unreachable::Cluster => match context.cluster(&outage.cluster) {
             Ok(cluster) => cluster.answers(RESPONSE_TIMEOUT).await,
             Err(_) => false,
         },
-        // Whether there is memory or room on the disk is seen by another attempt.
+        // Whether there is enough memory and disk space is seen by the next attempt.
         Unreachable::Machine => lilt_host::limits::has_spare_files(),
         unreachable => match engine(context, &outage.cluster) {
             Ok(engine) => {

@@ -1,4 +1,4 @@
-//! Reports what happens to one pod: its way to readiness, restarts of its containers, and what the cluster says of it.
+//! Reports events of one pod: its startup, restarts of its containers, and the cluster's notices.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use lilt_store::Span;
 use super::log_stream::is_older;
 use crate::context::Context;
 
-/// Conditions in the order they are met, with the words for them.
+/// Conditions in the order in which they are met, with their names in the log.
 const STARTUP_CONDITIONS: [(&str, &str); 3] =
     [("PodScheduled", "Scheduled"), ("Initialized", "Initialized"), ("Ready", "Ready")];
-/// What was reported of a pod so far.
+/// What was reported about a pod so far.
 pub(super) struct PodReport {
     resource: ResourceName,
-    /// Notices shown.
+    /// How many notices were reported.
     notices: usize,
-    /// Conditions shown as met.
+    /// How many conditions were reported as met.
     met: usize,
     announced: bool,
-    /// How often each container was restarted, as shown.
+    /// The reported restarts of each container.
     restarts: BTreeMap<String, u32>,
 }
 
@@ -31,9 +31,9 @@ impl PodReport {
         Self { resource, notices: 0, met: 0, announced: false, restarts: BTreeMap::new() }
     }
 
-    /// Reports what is new.
+    /// Reports changes since the last call.
     pub(super) fn show(&mut self, context: &Context, pod: &Pod, notices: &Notices) {
-        // One that was there before the session needs no story, only its new lines.
+        // The startup of a pod that is older than the session is not reported.
         if !is_older(pod, context) && !pod.deleting {
             self.show_startup(context, pod);
         }
@@ -43,7 +43,7 @@ impl PodReport {
         }
     }
 
-    /// In Tilt's words, which people look for.
+    /// Scripts look for Tilt's wording.
     fn show_restart(&mut self, context: &Context, pod: &Pod, container: &Container) {
         let Container { name, restarts, .. } = container;
         let known = self.restarts.insert(name.clone(), *restarts);
@@ -98,7 +98,7 @@ fn is_shown(notice: &Notice) -> bool {
 }
 
 fn took(from: Timestamp, until: Timestamp) -> String {
-    // Kubernetes tells these times in whole seconds.
+    // Kubernetes reports these times in whole seconds.
     match until.since(from).as_secs() {
         0 => "<1s".into(),
         seconds => format!("{seconds}s"),

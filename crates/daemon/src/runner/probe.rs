@@ -1,4 +1,4 @@
-//! Finds out again and again whether a running program is ready, and tells when that changes.
+//! Runs the readiness probe of a running command, and reports changes of its result.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::command;
 use super::local::launch;
 use crate::context::Context;
 
-/// Lines of a probe's output that are worth a place in the log.
+/// How many lines of a probe's output are logged.
 const SHOWN_LINES: usize = 20;
 
 pub(crate) async fn run(
@@ -32,7 +32,7 @@ pub(crate) async fn run(
     }
 }
 
-/// What is probed, and where what is found goes.
+/// The probed command, and where results are sent.
 struct Probed<'c> {
     context: &'c Context,
     owner: Owner,
@@ -41,7 +41,7 @@ struct Probed<'c> {
 }
 
 impl Probed<'_> {
-    /// Beside what the program itself says.
+    /// Returns the log span of the command.
     fn span(&self) -> Span {
         let id = command::span_id(&self.owner, self.run);
         self.context.logs.span(id, self.resource.clone(), Source::Runtime)
@@ -53,7 +53,7 @@ impl Probed<'_> {
     }
 }
 
-/// Never ends by itself; may be dropped at any point, which ends a running attempt.
+/// Probes for ever. Dropping the future ends a running attempt.
 async fn watch(probed: &Probed<'_>, probe: &Probe) {
     let context = probed.context;
     sleep(probe.initial_delay()).await;
@@ -65,7 +65,7 @@ async fn watch(probed: &Probed<'_>, probe: &Probe) {
             launch(context, &Command { argv: argv.to_vec(), ..Command::shell("", folder(context)) })
         })
         .await;
-        // What came too early to be asked for says nothing against the server.
+        // A failure before the first regular attempt does not count against the server.
         if (pace.is_regular() || found.succeeded()) && row.note(probe, found.succeeded()) {
             show(probed.span(), &found);
         }
@@ -79,12 +79,12 @@ async fn watch(probed: &Probed<'_>, probe: &Probe) {
     }
 }
 
-/// Commands of probes run where Tilt runs them: beside the Tiltfile, whatever `serve_dir` says.
+/// Returns the working directory of exec probes. As in Tilt: the folder of the Tiltfile, whatever `serve_dir` is.
 fn folder(context: &Context) -> &std::path::Path {
     context.settings.folder()
 }
 
-/// In Tilt's form, which scripts look for.
+/// Logs an attempt. Scripts look for Tilt's format.
 fn show(mut span: Span, found: &Attempt) {
     let (word, level) = if found.succeeded() { ("success", Level::Info) } else { ("failure", Level::Warn) };
     for line in shown_lines(found) {
@@ -101,8 +101,10 @@ fn shown_lines(found: &Attempt) -> Vec<&str> {
     shown().chain(cause).collect()
 }
 
-/// When to try. Until the first success, the cheap kinds are also tried between their times, ever more seldom: the
-/// usual server listens long before the default period of ten seconds is over.
+/// Schedules the attempts of a probe.
+///
+/// Until the first success, cheap probes also run between their regular times, with growing pauses: most servers listen
+/// long before the default period of ten seconds has passed.
 #[derive(Debug)]
 struct Pace {
     period: Duration,
@@ -116,7 +118,7 @@ const FIRST_EARLY: Duration = Duration::from_millis(50);
 
 impl Pace {
     fn new(probe: &Probe, now: Instant) -> Self {
-        // More than one success in a row is asked for by those who want to see it last.
+        // A success threshold above one asks for stability over time, which early attempts would defeat.
         let cheap = !matches!(probe.action, ProbeAction::Exec { .. }) && probe.successes() == 1;
         Self { period: probe.period(), regular: now, early: cheap.then_some(FIRST_EARLY), is_regular: true }
     }
@@ -125,13 +127,13 @@ impl Pace {
         self.is_regular
     }
 
-    /// The time of the next attempt, after one that ended now.
+    /// Returns the time of the next attempt after one that ended at `now`.
     fn next(&mut self, ready: bool, now: Instant) -> Instant {
         if ready {
             self.early = None;
         }
         if self.is_regular {
-            // An attempt that took longer than the period is followed by the next at once, not by several.
+            // An attempt that took longer than the period is followed by one attempt at once, not by several.
             self.regular = (self.regular + self.period).max(now);
         }
         let early = self.early.map(|pause| now + pause).filter(|early| *early < self.regular);
@@ -145,7 +147,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// When attempts are made that take no time and fail, in milliseconds.
+    /// Returns the times of attempts in milliseconds. Each takes no time and fails before `ready_from`.
     fn times(probe: &Probe, count: usize, ready_from: usize) -> Vec<(u128, bool)> {
         let begin = Instant::now();
         let mut pace = Pace::new(probe, begin);

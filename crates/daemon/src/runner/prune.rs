@@ -14,7 +14,7 @@ use crate::context::Context;
 pub(crate) async fn run(context: Context, job: &PruneJob) {
     let mut span =
         context.logs.span(SpanId::new("docker-prune"), Some(ResourceName::tiltfile()), Source::Build);
-    // An engine that cannot be used is told of when something is to be built.
+    // An unusable engine is reported when something is to be built.
     let engines = job.clusters.iter().filter_map(|cluster| engine(&context, cluster).ok());
     for engine in distinct(engines) {
         let result = tokio::select! {
@@ -22,14 +22,14 @@ pub(crate) async fn run(context: Context, job: &PruneJob) {
             () = context.cancel.cancelled() => return,
         };
         if let Err(failure) = result {
-            // Not worth more: nothing that the user works on depends on it.
+            // No error for the user: nothing depends on pruning.
             span.info(&format!("[Docker Prune] error running docker prune: {}", failure.message));
         }
     }
     context.send(Event::Pruned).await;
 }
 
-/// Several clusters may share one.
+/// Removes duplicates: several clusters may share an engine.
 pub(crate) fn distinct(engines: impl Iterator<Item = Arc<Engine>>) -> Vec<Arc<Engine>> {
     let mut all: Vec<Arc<Engine>> = Vec::new();
     for engine in engines {
@@ -40,7 +40,7 @@ pub(crate) fn distinct(engines: impl Iterator<Item = Arc<Engine>>) -> Vec<Arc<En
     all
 }
 
-/// Removes, and says what; `always`: also that there was nothing.
+/// Prunes one engine, and prints what was removed. `always`: also if that is nothing.
 pub(crate) async fn prune(
     engine: &Engine,
     job: &PruneJob,
@@ -54,7 +54,7 @@ pub(crate) async fn prune(
         names: job.names.iter().map(|name| Reference::parse(name)).collect::<Result<_, _>>()?,
         used: job.used.clone(),
     };
-    // Caches may be many, and take minutes: what is known before is said before.
+    // Pruning caches may take minutes: earlier results are printed before.
     let mut report = |kind: &str, removed: &Removed| {
         describe(kind, removed, always).iter().for_each(|line| print(line));
     };

@@ -1,4 +1,4 @@
-//! Copies changes into one container over a connection that stays open, so that a save costs no new exec.
+//! Live updates of one container, over a connection that stays open, so that a save needs no new exec.
 
 mod changed;
 mod channel;
@@ -29,14 +29,14 @@ use readings::{Opened, Reading, Roots};
 use retry::Retries;
 
 const PAUSE: Duration = Duration::from_millis(250);
-/// How long a node may take to tell that a container has ended.
+/// How long a node may take to report that a container has terminated.
 const ENDING: Duration = Duration::from_secs(5);
 /// How long `ci` waits for an API server that does not respond.
 const CI_LIMIT: Duration = Duration::from_secs(30);
 /// An API server that takes longer to respond counts as unreachable.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `object` is the `LiveUpdate` that asks for it; none: the resource does.
+/// Runs the live updates of one container. `object` is the `LiveUpdate` that they belong to; none: the resource.
 pub(crate) async fn run(
     context: Context,
     resource: ResourceName,
@@ -45,9 +45,9 @@ pub(crate) async fn run(
 ) {
     let Some(first) = task(&mut spec) else { return };
     let Ok(cluster) = context.cluster(&first.pod.cluster) else { return };
-    // Opened ahead, so that the first save is as quick as the others. A failure is print when there is work.
+    // Connected ahead of the first save, so that it is as fast as the others. A failure is reported when there is work.
     let mut target = Target::new(&context, cluster, &first);
-    // What the container has at the paths of syncs: other containers may have got other changes.
+    // What this container has at the paths of syncs: other containers may have received other changes.
     let mut roots = Roots::new();
     context.edges.readings.complete(&mut roots, &first.live_update);
     let cancel = context.cancel.clone();
@@ -107,9 +107,9 @@ struct Target<'a> {
     context: &'a Context,
     cluster: Cluster,
     channel: Option<Channel>,
-    /// It is reached through the Docker engine that runs it.
+    /// Whether the transport is the Docker engine that runs the container.
     by_engine: bool,
-    /// Of the running update.
+    /// The retries of the running update.
     retries: Retries,
 }
 
@@ -142,9 +142,10 @@ impl<'a> Target<'a> {
         Channel::open(self.context, &self.cluster, task, self.by_engine).await
     }
 
-    /// Whether the engine is to do what the image cannot, or what the cluster does not allow: it needs no program of the image to
-    /// write, and no rights. Where the image can, an exec that stays open is the better way, for a new one at each step takes the
-    /// engine tens of milliseconds.
+    /// Switches to the Docker engine if that can do what the image or the cluster's permissions do not allow.
+    ///
+    /// The engine needs neither programs of the image nor permissions. Otherwise an exec that stays open is the better
+    /// transport: a new one for each step takes the engine tens of milliseconds.
     async fn switch_to_engine(&mut self, failure: &Failure, task: &SyncTask) -> bool {
         let may = self.context.settings.live_update.unwrap_or_default() == Transport::Any;
         let lasts = failure.class() == Class::User || failure.kind == FailureKind::Forbidden;
@@ -156,7 +157,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether what an attempt failed for may be there by now: the API server, unless the failure names something else.
+/// Checks whether the dependency that made an attempt fail is back: the API server, unless the failure names another one.
 async fn check_available(
     context: &Context,
     cluster: &Cluster,
@@ -173,7 +174,7 @@ async fn check_available(
     }
 }
 
-/// Brings one container up to date: all files, then the steps.
+/// Updates one container: copies files, runs steps, restarts the process.
 async fn update(
     target: &mut Target<'_>,
     task: &SyncTask,
@@ -189,7 +190,7 @@ async fn update(
     let name = container_name(task);
     let result = match copy_and_run(target, task, reading, stages, &name, span).await {
         Ok(paths) => restart(target, task, paths, stages, span).await,
-        // Where a process that was started anew has ended at once, the next save may come before the node tells it.
+        // After a restart the process may have exited at once, before the node reports it.
         Err(SyncFault::Transport(lost)) if task.agent && lost.class() == Class::Environment => {
             Err(classify_fault_after_restart(&target.cluster, task, SyncFault::Transport(lost)).await)
         }
@@ -212,12 +213,12 @@ fn container_name(task: &SyncTask) -> String {
     format!("{}/{}", task.pod.name, task.container)
 }
 
-/// The line that Tilt prints for a container that could not be updated. Scripts look for it.
+/// Returns the line that Tilt prints for a container that could not be updated. Scripts look for it.
 fn failed_line(container: &str, cause: &str) -> String {
     format!("  → Failed to update container {container}: {cause}")
 }
 
-/// Whatever went wrong in a container that is gone, it was because of that.
+/// Returns [`SyncFault::Gone`] if the container is gone: that is the cause of any other fault.
 async fn classify_fault(cluster: &Cluster, task: &SyncTask, fault: SyncFault) -> SyncFault {
     match cluster.runs(&task.pod, &task.id).await {
         Ok(false) => SyncFault::Gone,
@@ -225,7 +226,7 @@ async fn classify_fault(cluster: &Cluster, task: &SyncTask, fault: SyncFault) ->
     }
 }
 
-/// The same where a process was started anew: if it ended at once, so does its container, though the node tells it later.
+/// The same after a restart. If the process exited at once, so does its container, but the node reports that later.
 async fn classify_fault_after_restart(cluster: &Cluster, task: &SyncTask, fault: SyncFault) -> SyncFault {
     let deadline = Instant::now() + ENDING;
     let mut fault = classify_fault(cluster, task, fault).await;
@@ -236,7 +237,7 @@ async fn classify_fault_after_restart(cluster: &Cluster, task: &SyncTask, fault:
     fault
 }
 
-/// All but the restart. Gives what changed.
+/// Copies the changes and runs the steps. Returns the changed paths.
 async fn copy_and_run<'a>(
     target: &mut Target<'_>,
     task: &SyncTask,
@@ -248,7 +249,7 @@ async fn copy_and_run<'a>(
     let mut shortage = Shortage::default();
     let wait = |failure: &Failure| shortage.report(failure, span);
     let Reading { paths, changed } = reading.read(wait).await.map_err(SyncFault::Transport)?;
-    // Told while the container is busy with it: of thousands of files there are thousands of lines.
+    // Printed while the container works: thousands of files have thousands of lines.
     let print = async { changed.print(name, reading.first, span) };
     let (copied, ()) = tokio::join!(copy(target, task, &changed.changes, stages), print);
     copied?;
@@ -256,7 +257,7 @@ async fn copy_and_run<'a>(
     Ok(paths)
 }
 
-/// This machine has not got what an update needs. No build would help: the update waits until it has.
+/// Reports once that this machine lacks what an update needs. A build would need it as well, so the update waits.
 #[derive(Default)]
 struct Shortage {
     is_reported: bool,
@@ -271,11 +272,11 @@ impl Shortage {
     }
 }
 
-/// Tells how far the update is, for one of its containers.
+/// Reports the stages of an update, for one of its containers.
 struct Stages<'a> {
     context: &'a Context,
     resource: &'a ResourceName,
-    /// The `LiveUpdate` that asks for it, if one does.
+    /// The `LiveUpdate` that it belongs to, if any.
     object: Option<&'a str>,
     /// The number of the update, for its log.
     id: u64,
@@ -323,7 +324,7 @@ async fn copy(
             },
             Err(failure) => Err(failure),
         };
-        // A lost connection heals; a container without tar does not, nor one that is gone.
+        // A lost connection is worth a retry; a missing tar or container is not.
         let Err(failure) = result else { return Ok(()) };
         target.channel = None;
         if matches!(target.cluster.runs(&task.pod, &task.id).await, Ok(false)) {
@@ -362,7 +363,7 @@ async fn run_steps(
                 let words = format!("{} failed: exit status {code}", run_step(run));
                 return Err(SyncFault::Step(Failure::user(words)));
             }
-            // It may still be running there, and be one that must not run twice at a time.
+            // The step may still be running, and must perhaps not run twice at a time.
             Err(failure) => {
                 target.channel = None;
                 return Err(SyncFault::Step(unfinished(run, failure)));
@@ -385,7 +386,7 @@ fn run_step(run: &Run) -> String {
     }
 }
 
-/// Opens the channel if it was lost since the files were copied: nothing of the next step has happened then.
+/// Reopens the channel if it was lost since the files were copied. The next step has not started then.
 async fn open_for_step(
     target: &mut Target<'_>,
     task: &SyncTask,
@@ -411,7 +412,7 @@ fn unfinished(run: &Run, failure: Failure) -> Failure {
     Failure { message, hint: Some(hint), ..failure }
 }
 
-/// Starts the process anew, if that is asked for.
+/// Restarts the process, if the live update has a restart step.
 async fn restart(
     target: &mut Target<'_>,
     task: &SyncTask,
@@ -433,11 +434,11 @@ async fn restart(
         let channel = target.channel(task).await.map_err(SyncFault::Transport)?;
         let Err(failure) = channel.restart().await else { break };
         target.channel = None;
-        // What is there now cannot be started: the container ends, and another image would have the same.
+        // The new program cannot be started: the container exits, and a new image would contain the same.
         if failure.class() == Class::User {
             return Err(SyncFault::Step(failure));
         }
-        // Whether the process was restarted is unknown if the API server went away meanwhile. Twice does no harm.
+        // If the API server became unreachable, it is unknown whether the process was restarted. Restarting twice does no harm.
         if target.cluster.check_reachable(RESPONSE_TIMEOUT).await.is_ok()
             || !target.retry(task, &failure, stages).await
         {
@@ -450,7 +451,7 @@ async fn restart(
     Ok(())
 }
 
-/// Its image is not built by lilt: a deployment would bring none of the changes, either.
+/// A failure that no deployment would fix: lilt does not build the image.
 fn cannot_restart(task: &SyncTask) -> Failure {
     Failure::user(format!(
         "the changes are in the container {}, but its process cannot be started anew: lilt's agent is not in its pod",

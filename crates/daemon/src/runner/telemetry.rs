@@ -36,9 +36,9 @@ pub(crate) async fn run(context: Context, job: &TelemetryJob) {
 
 /// Returns what to log if the command did not succeed.
 async fn send(context: &Context, job: &TelemetryJob, batch: &[UsageSpan]) -> Option<String> {
-    // The folder is the Tiltfile's, whatever `dir` says, and the environment lilt's own: as in Tilt.
+    // As in Tilt: the working directory is the Tiltfile's, whatever `dir` is, and the environment is lilt's own.
     let launch = Launch { dir: job.settings.directory.clone(), ..Launch::from(&job.settings.command) };
-    // One message, which is there before the command starts.
+    // A single message, sent before the command starts.
     let (sender, input) = mpsc::channel(1);
     sender.send(Bytes::from(json_lines(context.started, batch))).await.ok()?;
     drop(sender);

@@ -1,4 +1,4 @@
-//! Says when a time has come.
+//! Reports when a point in time is reached.
 
 use lilt_engine::Event;
 use lilt_model::Timestamp;
@@ -19,7 +19,7 @@ pub(super) async fn sleep_until(context: &Context, at: Timestamp) -> Result<(), 
         if left.is_zero() {
             return Ok(());
         }
-        // The machine's clock may be set meanwhile: it is looked at again.
+        // The clock may be set meanwhile, so it is read again.
         tokio::select! {
             () = tokio::time::sleep(left) => {}
             () = context.cancel.cancelled() => return Err(Cancelled),

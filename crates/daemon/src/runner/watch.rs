@@ -1,4 +1,4 @@
-//! Follows a set of files; it may change while running without a change being missed.
+//! Watches a set of files. The set may change without an event being missed.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use tokio::sync::watch::Receiver;
 
 use crate::context::Context;
 
-/// Of so many files is asked when they were written.
+/// How many files of a batch are checked for their modification time.
 const SAMPLE: usize = 20;
 
 pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<Task>) {
@@ -32,7 +32,7 @@ pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<Task>)
                 if changed.is_err() {
                     return;
                 }
-                // The new one is placed before the old one goes, and what only the old one has seen is told.
+                // The new watch is in place before the old one ends. Events that only the old one has seen are sent.
                 let old = std::mem::replace(&mut subscription, subscribe(&context, &id, &mut spec).await);
                 if let (Some(old), Some(new)) = (old, &mut subscription) {
                     let seen = new.take_over(old).await;
@@ -61,7 +61,7 @@ async fn send_batch(context: &Context, id: &WatchId, batch: Option<Batch>) {
     let mut paths = batch.paths;
     if batch.lost {
         if let WatchId::Object(_) = id {
-            // To an object, a directory is one that is gone or took the place of another.
+            // For API objects, a reported directory means that it was deleted or replaced.
             paths.retain(|path| files::is_directory(path) != Some(true));
         }
         context.send(Event::ChangesLost { watch: id.clone() }).await;
@@ -78,12 +78,12 @@ async fn send_changed(
     existence: Existence,
     companions: usize,
 ) {
-    // Of a burst a few tell enough.
+    // A sample of the batch is enough.
     let written = paths.iter().take(SAMPLE).filter_map(|path| files::modified_time(path)).max();
     context.send_with(Event::FilesChanged { watch: id.clone(), paths, existence, written }, companions).await;
 }
 
-/// Returns when every watch is placed: no later change is missed.
+/// Returns when every watch is in place: no later change is missed.
 async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<Task>) -> Option<Subscription> {
     let (version, mut files, contents, manner) = match &*spec.borrow_and_update() {
         Task::Watch { version, files, contents, manner, .. } => {
@@ -104,12 +104,12 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<Task>) -
             None
         }
     };
-    // Only now: a save between such a look and the watch being placed would be lost.
+    // Compared after the watch is in place: a save between the two would be lost otherwise.
     let paths = contents.outdated(|path| read(path));
     if !paths.is_empty() {
         send_changed(context, id, paths, Existence::default(), 0).await;
     }
-    // Also where some of it cannot be watched: that is said above, and waiting would not help.
+    // Also if some files cannot be watched: that was reported above, and waiting would not help.
     context.send(Event::Watching { watch: id.clone(), version }).await;
     subscription
 }

@@ -1,4 +1,4 @@
-//! Finds out how images come to the cluster: completes what the cluster says of itself by what is known of the engine.
+//! Determines how images are delivered to a cluster, from its properties and those of the Docker engine.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use lilt_model::cluster::{ClusterInfo, Product, Runtime};
 use super::sharing::{Sharing, sharing};
 use crate::minikube::{self, ClusterEngine};
 
-/// What was found out besides, for the log.
+/// Warnings for the log.
 pub(crate) type Warnings = Vec<String>;
 
 pub(super) struct ImageDelivery {
-    /// Inside the cluster, where it builds.
+    /// An engine inside the cluster that builds its images.
     pub(super) engine: Option<Arc<ClusterEngine>>,
     pub(super) warnings: Warnings,
 }
 
-/// `docker` is the engine of this machine, where it has one.
+/// Completes `info`. `docker` is the engine of this machine, if it has one.
 pub(super) async fn find(
     guardian: &Guardian,
     docker: Option<&Engine>,
@@ -27,12 +27,12 @@ pub(super) async fn find(
 ) -> Result<ImageDelivery, Failure> {
     let mut warnings = Warnings::new();
     let mut engine = None;
-    // minikube's own engine builds where its nodes run what that one has.
+    // minikube's own engine builds if its nodes run that engine's images.
     if info.product == Product::Minikube && info.runtime == Runtime::Docker {
         engine = minikube::engine(guardian, &info.cluster).await?.map(Arc::new);
         info.shares_engine = engine.is_some();
     }
-    // An engine that cannot be used is told of when something is to be built.
+    // An unusable engine is reported when something is to be built.
     if let Some(docker) = docker {
         match sharing(info, &docker.address()) {
             Sharing::Yes => info.shares_engine = true,
@@ -49,13 +49,13 @@ pub(super) async fn find(
     Ok(ImageDelivery { engine, warnings })
 }
 
-/// Docker Desktop's cluster sees its engine's images only if both keep them in containerd.
+/// Warns if Docker Desktop's cluster does not see its engine's images: both must store them in containerd.
 async fn check_desktop(info: &ClusterInfo, engine: &Engine, warnings: &mut Warnings) {
     if !(info.shares_engine && info.product == Product::DockerDesktop && info.runtime == Runtime::Containerd)
     {
         return;
     }
-    // One that does not answer is told of elsewhere.
+    // An engine that does not respond is reported by builds.
     if engine.info().await.is_ok_and(|found| found.image_store == ImageStore::GraphDriver) {
         warnings.push(
             "Docker Desktop's Kubernetes runs on containerd and does not see the images of this engine: switch \

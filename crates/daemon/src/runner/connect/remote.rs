@@ -25,7 +25,7 @@ async fn warning_of(name: &str, product: Product, server: &str) -> Option<String
         Reach::Public => true,
         Reach::Name(host) => {
             let found = tokio::time::timeout(TIMEOUT, tokio::net::lookup_host((host, 443))).await;
-            // What cannot be resolved is reached through a proxy: elsewhere.
+            // A name that cannot be resolved is reached through a proxy, and so not local.
             let addresses = found.map(|found| found.map(Iterator::collect::<Vec<_>>).unwrap_or_default());
             is_any_public(addresses.unwrap_or_default().iter().map(std::net::SocketAddr::ip))
         }
@@ -39,7 +39,7 @@ async fn warning_of(name: &str, product: Product, server: &str) -> Option<String
     })
 }
 
-/// Whether a name leads elsewhere: it has a public address, or none that this machine can find.
+/// Returns whether a name has a public address, or none that this machine can resolve.
 fn is_any_public(mut addresses: impl ExactSizeIterator<Item = IpAddr>) -> bool {
     addresses.len() == 0 || addresses.any(is_public)
 }

@@ -1,23 +1,23 @@
-//! Whether the cluster runs what the engine has that builds, as Tilt decides it: by who made the cluster, by what runs
-//! its containers and by where the engine listens.
+//! Decides whether the cluster runs images of the local engine without a push. As in Tilt: by the cluster's product, its
+//! container runtime and the engine's address.
 
 use lilt_model::cluster::{ClusterInfo, Product, Runtime};
 
-/// What is known of engine and cluster.
+/// Whether cluster and engine share images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sharing {
     Yes,
     No,
-    /// It looks as if it was meant to be so, but is not: why.
+    /// It seems to be intended, but is not the case. Contains the reason.
     Mismatch(&'static str),
 }
 
-/// `engine` is its address: `unix:///var/run/docker.sock`.
+/// Decides by the address of the engine, such as `unix:///var/run/docker.sock`.
 pub(super) fn sharing(info: &ClusterInfo, engine: &str) -> Sharing {
     let by_docker = info.runtime == Runtime::Docker;
     let when = |shared: bool| if shared { Sharing::Yes } else { Sharing::No };
     match info.product {
-        // Its own containerd takes images from its engine, too.
+        // Its containerd runs images of its engine, too.
         Product::DockerDesktop => when(is_usual(engine)),
         Product::RancherDesktop => when(by_docker && is_usual(engine)),
         Product::Colima if by_docker => colima(&info.context, engine),
@@ -31,7 +31,7 @@ pub(super) fn sharing(info: &ClusterInfo, engine: &str) -> Sharing {
     }
 }
 
-/// Where engines listen that come with a desktop.
+/// Returns whether this is an address of an engine that belongs to a desktop application.
 fn is_usual(engine: &str) -> bool {
     const PLACES: [&str; 5] = [
         "unix:///var/run/docker.sock",
@@ -46,7 +46,7 @@ fn is_usual(engine: &str) -> bool {
     PLACES.contains(&engine) || in_home
 }
 
-/// Each of its profiles is a machine of its own, with a context and a socket of its own.
+/// Compares profiles: each is a virtual machine with its own context and socket.
 fn colima(context: &str, engine: &str) -> Sharing {
     let Some(socket) = colima_profile(engine) else {
         return Sharing::Mismatch(
@@ -62,8 +62,8 @@ fn colima(context: &str, engine: &str) -> Sharing {
     }
 }
 
-/// From `~/.colima/docker.sock`, `~/.colima-test/docker.sock` (before 0.4), `~/.colima/test/docker.sock` or
-/// `~/.config/colima/test/docker.sock`.
+/// Extracts the profile from `~/.colima/docker.sock`, `~/.colima-test/docker.sock` (before 0.4),
+/// `~/.colima/test/docker.sock` or `~/.config/colima/test/docker.sock`.
 fn colima_profile(engine: &str) -> Option<&str> {
     let parts = engine.rsplit_once("/.colima").or_else(|| engine.rsplit_once("/.config/colima"));
     let (_, rest) = parts?;

@@ -1,4 +1,4 @@
-//! Brings lilt's agent into pods owner containers cannot take live updates alone.
+//! Adds lilt's agent to pods whose containers cannot receive live updates without it.
 
 mod facts;
 
@@ -18,19 +18,19 @@ use super::steps::Steps;
 use super::{custom, delivery, live_updates};
 use crate::context::Context;
 
-/// A container through which an image was to be read is abandoned after this long; reading takes seconds.
+/// Containers for reading an image count as abandoned after this time; reading takes seconds.
 const ABANDONED_MICROSECONDS: i64 = 10 * 60 * 1_000_000;
 
-/// An image owner containers may need the agent.
+/// An image whose containers may need the agent.
 struct Candidate {
     image: ImageName,
     offer: AgentOffer,
-    /// What the agent's image is called on this machine.
+    /// The reference of the agent's image in the local engine.
     local: String,
     archive: Vec<u8>,
 }
 
-/// Adds the agent to the objects where it is needed, and sees to it that the cluster has its image.
+/// Adds the agent to the objects where needed, and delivers its image to the cluster.
 pub(super) async fn add(
     context: &Context,
     job: &DeployJob,
@@ -73,7 +73,7 @@ pub(super) async fn add(
     Ok(())
 }
 
-/// Takes over what another session, or an earlier one, found out of containers: that they refuse changes.
+/// Marks images whose containers have rejected changes in another session.
 async fn mark_closed(
     context: &Context,
     job: &DeployJob,
@@ -90,7 +90,7 @@ async fn mark_closed(
     Ok(())
 }
 
-/// Images that come from elsewhere, under the names that the objects have for them.
+/// Returns images that are not built here, with their references in the objects.
 fn unbuilt(job: &DeployJob, objects: &[Value]) -> Vec<(ImageName, String)> {
     let mut found = Vec::new();
     for target in job.kubernetes.images.iter().filter(|target| !target.is_built()) {
@@ -104,7 +104,7 @@ fn unbuilt(job: &DeployJob, objects: &[Value]) -> Vec<(ImageName, String)> {
     found
 }
 
-/// Name and image of every container of an object, of whatever kind.
+/// Returns name and image of every container of an object of any kind.
 fn containers(value: &Value) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     match value {
@@ -132,14 +132,14 @@ fn warn_without_agent(job: &DeployJob, steps: &mut Steps) {
     }
 }
 
-/// What the Tiltfile asks for and cannot be had.
+/// Warns that the process of an image cannot be restarted in place.
 pub(super) fn warn_no_restart(image: &ImageTarget, why: &str, steps: &mut Steps) {
     let instead =
         if image.is_built() { "changes are built and deployed" } else { "changes are copied and it goes on" };
     steps.warn(format!("the process of {} is not started anew in place, {instead}: {why}", image.name));
 }
 
-/// What an operator makes of an object is its own: lilt knows the pods of the usual workloads alone.
+/// Warns about restarts in pods of custom resources: lilt knows the pod templates of built-in workloads only.
 fn warn_unplaced(
     job: &DeployJob,
     candidates: &[Candidate],
@@ -156,7 +156,7 @@ fn warn_unplaced(
     }
 }
 
-/// Its process is to be started anew, and no container got what that needs, without a word about it.
+/// Returns whether a restart was requested, but no container got the agent, and no note explains it.
 fn is_unplaced(offer: &AgentOffer, notes: &[AgentNote], objects: &[Value]) -> bool {
     let has_note = |name: &str| {
         notes.iter().any(|note| matches!(note, AgentNote::Impossible { container, .. } if container == name))
@@ -166,7 +166,7 @@ fn is_unplaced(offer: &AgentOffer, notes: &[AgentNote], objects: &[Value]) -> bo
     offer.restart.is_some() && !is_used(offer, objects) && !noted
 }
 
-/// None if nothing is known of the image: its containers then have to do with what they have.
+/// Inspects an image. Returns none if that fails: its containers get no agent then.
 async fn candidate(
     context: &Context,
     job: &DeployJob,
@@ -192,7 +192,9 @@ async fn candidate(
     }
 }
 
-/// Whether the deployment waits for an unreachable dependency. Another template would replace it as soon as that is back.
+/// Returns whether the deployment has to wait for an unreachable dependency.
+///
+/// Deploying without the agent would replace the pods again as soon as the dependency is back.
 fn is_retried(failure: &Failure, target: &ImageTarget) -> bool {
     match failure.unreachable() {
         Some(Unreachable::Machine) => true,
@@ -202,7 +204,7 @@ fn is_retried(failure: &Failure, target: &ImageTarget) -> bool {
     }
 }
 
-/// Whether the image cannot have been built without the engine.
+/// Returns whether the image must be in the engine that built it.
 fn is_in_engine(target: &ImageTarget) -> bool {
     match &target.build {
         ImageBuild::Docker(_) | ImageBuild::Compose(_) => true,
@@ -252,7 +254,7 @@ async fn configuration(engine: &Engine, local: &str) -> Result<ImageConfiguratio
     if let Some(configuration) = engine.image_configuration(local).await? {
         return Ok(configuration);
     }
-    // A command of the user's may have left it in the registry alone.
+    // A command may have pushed it without leaving it in the engine.
     let unseen = |failure: Failure| {
         let words = format!("lilt cannot look into the image: {}", failure.message);
         Failure { message: words, ..failure }
@@ -262,8 +264,9 @@ async fn configuration(engine: &Engine, local: &str) -> Result<ImageConfiguratio
     engine.image_configuration(local).await?.ok_or_else(missing)
 }
 
-/// Where the agent for an image lies, as this machine and as the cluster name it: beside the image, or in the registry if
-/// there is one, for the image itself may have come to the cluster by a way that only a command of the user's knows.
+/// Returns the repository of the agent's image, as named by this machine and by the cluster.
+///
+/// It is the image's own, or one in the registry if there is one: the image itself may have been delivered by a command.
 fn agent_references(
     job: &DeployJob,
     target: &ImageTarget,
@@ -275,7 +278,7 @@ fn agent_references(
         Some(registry) => {
             Ok((reference_in_registry(name, Some(registry))?, reference_in_cluster(name, Some(registry))?))
         }
-        // Nothing of ours goes to a place that others push to.
+        // The agent is never pushed to a repository of others.
         None if !target.is_built() && job.delivery == Delivery::Push => {
             Err(Failure::user("there is no registry through which its agent could come to the cluster")
                 .hint("name one in the Tiltfile: default_registry('registry.example.com/team')"))
@@ -299,7 +302,7 @@ fn mentions(value: &Value, image: &Value) -> bool {
     }
 }
 
-/// The agent's image goes the way of the user's.
+/// Delivers the agent's image like an image of the user.
 async fn deliver_agent_image(
     context: &Context,
     job: &DeployJob,

@@ -1,6 +1,6 @@
-//! What was applied, from one session to the next: objects that are still so need not be applied again.
+//! Remembers across sessions what was applied: unchanged objects are not applied again.
 //!
-//! A cache: what is lost or unreadable costs an apply, nothing else.
+//! A lost or unreadable entry costs one apply.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 
-/// The file of one resource.
+/// The cache file of one resource.
 pub(super) struct ApplyCache {
-    /// None: there is no place for it.
+    /// None if there is no cache folder.
     path: Option<PathBuf>,
 }
 
@@ -28,7 +28,7 @@ struct Entry {
 }
 
 impl ApplyCache {
-    /// That of a resource of this session's Tiltfile in a cluster.
+    /// Returns the cache of a resource of this session's Tiltfile in a cluster.
     pub(super) fn of(context: &Context, resource: &ResourceName, server: &str) -> Self {
         let settings = &context.settings;
         let key = json!([settings.tiltfile, server, settings.namespace, resource]);
@@ -44,7 +44,7 @@ impl ApplyCache {
         entries.into_iter().map(pair).collect()
     }
 
-    /// What holds from now on. Objects are known by what the manifest calls them, without a namespace that it lacks.
+    /// Writes the state after an apply. Keys are as in the manifest: without a namespace if it has none.
     pub(super) fn write(
         &self,
         before: &HashMap<ObjectRef, Remembered>,

@@ -1,13 +1,13 @@
-//! Puts images that were built here in the place of those that a Dockerfile names.
+//! Replaces base images in Dockerfiles by images that were built here.
 
 use lilt_model::dockerfile::replace_images;
 use lilt_model::image::{DockerBuild, ImageTarget};
 use lilt_model::reference::Reference;
 
-/// An image that was built, with its reference on this machine.
+/// A built image, with its reference in the local engine.
 pub(crate) type Base<'a> = (&'a ImageTarget, String);
 
-/// The Dockerfile with every image that was built here replaced by what was built.
+/// Returns the Dockerfile with every image that was built here replaced by its new reference.
 pub(crate) fn replace(recipe: &DockerBuild, built: &[Base<'_>]) -> String {
     let stands_for = |image: &ImageTarget, named: &Reference| {
         let own = Reference::parse(image.name.as_str());

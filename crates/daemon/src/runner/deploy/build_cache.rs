@@ -1,9 +1,9 @@
-//! What was built from what, from one session to the next: an image whose files, recipe and base images are still the
-//! same is not built again.
+//! Remembers across sessions what images were built from: an image whose files, recipe and base images are unchanged is
+//! not built again.
 //!
-//! A cache, and a careful one: a build too many costs a moment, an outdated image costs an afternoon. It holds only what
-//! was so before and after the build, it is asked only when a session begins, the engine must still have the image, and
-//! recipes that fetch from elsewhere are never in it.
+//! The cache is conservative, because an outdated image costs more than a superfluous build. It is used only for the first
+//! build of a session, the engine must still have the image, inputs must be the same before and after the build, and
+//! recipes that fetch files from elsewhere are not cached.
 
 use std::path::PathBuf;
 
@@ -18,37 +18,37 @@ use serde_json::json;
 
 use super::build_inputs::BuildInputs;
 
-/// Branches are switched to and fro.
+/// More than one, because people switch between branches.
 const MOST_ENTRIES: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     fingerprint: String,
-    /// What it was built on, by the digest that was used.
+    /// Base images with their digests.
     bases: Vec<(String, String)>,
-    /// And what the engine has no digest of, by its id.
+    /// Base images without a digest, with their ids.
     #[serde(default)]
     local: Vec<(String, String)>,
     id: String,
 }
 
-/// One image that is to be built.
+/// The cache entry of one image.
 pub(super) struct CacheSlot {
     path: PathBuf,
     recipe: DockerBuild,
-    /// Before it is built.
+    /// The inputs before the build.
     fingerprint: Fingerprint,
     since: Timestamp,
-    /// Together with what it is inputs beside files.
+    /// The hash of the inputs, including secrets.
     key: String,
 }
 
-/// What an image is built on, by the digest that is used, as the engine tells it while it builds.
+/// The base images of a build with their digests, as reported by the engine.
 #[derive(Default)]
 pub(super) struct Bases(Vec<(String, String)>);
 
 impl Bases {
-    /// Learns from the steps' names what is built on: `[1/4] FROM docker.io/library/busybox:latest@sha256:…`.
+    /// Reads base images from the names of steps: `[1/4] FROM docker.io/library/busybox:latest@sha256:…`.
     pub(super) fn record(&mut self, progress: &BuildProgress) {
         let BuildProgress::Started { name, .. } = progress else { return };
         let Some((reference, digest)) = base_in(name) else { return };
@@ -63,7 +63,7 @@ impl Bases {
 }
 
 impl CacheSlot {
-    /// None if it can be told only by building whether it would become another.
+    /// Computes the entry of an image. None if only a build can show whether the image would change.
     pub(super) async fn of(
         engine: &Engine,
         name: &ImageName,
@@ -81,7 +81,7 @@ impl CacheSlot {
         Some(CacheSlot { path, recipe: recipe.clone(), fingerprint, since, key })
     }
 
-    /// The id of the image that was built from the same, if the engine has it and would build on the same again.
+    /// Returns the id of an image that was built from the same inputs, if the engine still has it and its base images.
     pub(super) async fn find(&self, engine: &Engine) -> Option<String> {
         let entries = self.read();
         let entry = entries.iter().find(|entry| entry.fingerprint == self.key)?;
@@ -98,7 +98,7 @@ impl CacheSlot {
         has(engine, &entry.id, &entry.id).await.then(|| entry.id.clone())
     }
 
-    /// Keeps what was built, if nothing changed meanwhile and all that it was built on is known.
+    /// Stores what was built, unless inputs changed meanwhile or base images are unknown.
     pub(super) async fn store(self, engine: &Engine, bases: Bases, id: &str) {
         let Some(local) = self.without_digest(engine, &bases).await else { return };
         if fingerprint_of(&self.recipe, self.since).await.as_ref() != Some(&self.fingerprint) {
@@ -115,8 +115,9 @@ impl CacheSlot {
         }
     }
 
-    /// The images that the Dockerfile names and nobody told a digest of, as older builders do not and engines cannot of what
-    /// was never in a registry. None if the engine has not got one of them either.
+    /// Returns base images without a digest, with their ids. None if the engine lacks one of them.
+    ///
+    /// Older builders report no digests, and images that were never in a registry have none.
     async fn without_digest(&self, engine: &Engine, bases: &Bases) -> Option<Vec<(String, String)>> {
         let mut local = Vec::new();
         for image in dockerfile::images(&self.recipe.dockerfile, &self.recipe.build_args) {
@@ -145,15 +146,16 @@ async fn has(engine: &Engine, reference: &str, id: &str) -> bool {
     engine.image_id(reference).await.is_ok_and(|found| found.as_deref() == Some(id))
 }
 
-/// Those that look for newer base images, use a frontend of their own or add what lies elsewhere. What a `RUN` fetches does
-/// not count: builders do not look for it again either.
+/// Returns whether a recipe pulls base images, uses a custom frontend or adds remote files.
+///
+/// Downloads in a `RUN` do not count: builders cache them, too.
 fn fetches(recipe: &DockerBuild) -> bool {
     recipe.pull || recipe.dockerfile.lines().any(|line| line_fetches(&line.trim().to_ascii_lowercase()))
 }
 
 fn line_fetches(line: &str) -> bool {
     if let Some(comment) = line.strip_prefix('#') {
-        // Versions of Docker's own frontend make the same of the same.
+        // Stable versions of Docker's own frontend are deterministic.
         let frontend =
             comment.trim_start().strip_prefix("syntax").map(|it| it.trim_start_matches([' ', '\t', '=']));
         let is_stable = |frontend: &str| {
@@ -162,7 +164,7 @@ fn line_fetches(line: &str) -> bool {
         };
         return frontend.is_some_and(|frontend| !is_stable(frontend));
     }
-    // What goes on in the next line, or comes out of a variable, may be an address.
+    // A continued line or a variable may contain a URL.
     let is_elsewhere =
         |rest: &str| ["://", "git@", "$"].iter().any(|mark| rest.contains(mark)) || rest.ends_with('\\');
     let added = line.strip_prefix("add").filter(|rest| rest.starts_with([' ', '\t']));
@@ -176,7 +178,7 @@ fn base_in(step: &str) -> Option<(String, String)> {
     digest.starts_with("sha256:").then(|| (tagged(&reference).to_string(), digest.to_owned()))
 }
 
-/// As engines write it.
+/// Adds the default tag, as engines do.
 fn tagged(reference: &Reference) -> Reference {
     match reference.tag() {
         Some(_) => reference.clone(),
@@ -216,7 +218,7 @@ mod tests {
             assert!(fetches(&recipe(dockerfile)), "{dockerfile}");
         }
         assert!(fetches(&DockerBuild { pull: true, ..recipe("FROM a\n") }));
-        // Builders do not do it again for another key or secret.
+        // Builders do not repeat steps for another key or secret.
         assert!(!fetches(&DockerBuild { ssh: vec!["default".into()], ..recipe("FROM a\n") }));
         assert!(!fetches(&DockerBuild { secrets: vec!["id=a".into()], ..recipe("FROM a\n") }));
     }

@@ -1,4 +1,4 @@
-//! What a build is given of this machine besides files: secrets, ssh keys, arguments from the environment.
+//! Inputs of a build besides files: secrets, ssh keys, arguments from the environment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,7 +13,7 @@ use lilt_model::secret::Secret;
 
 use super::{secret, ssh};
 
-/// The environment of a build: that of lilt with what the Tiltfile changed.
+/// The environment of a build: lilt's own, with changes by the Tiltfile.
 pub(crate) struct Variables<'a>(pub(crate) &'a [(String, Option<String>)]);
 
 impl Variables<'_> {
@@ -31,7 +31,7 @@ pub(crate) struct BuildInputs {
 }
 
 impl BuildInputs {
-    /// Relative paths count from `base`.
+    /// Reads the inputs. Paths are relative to `base`.
     pub(crate) fn read(recipe: &DockerBuild, base: &Path) -> Result<Self, Failure> {
         let variables = Variables(&recipe.variables);
         Ok(Self {
@@ -40,7 +40,7 @@ impl BuildInputs {
         })
     }
 
-    /// What logs must not show.
+    /// Returns the secrets that logs must not contain.
     pub(crate) fn secrets_to_redact(&self) -> Vec<Secret> {
         let secret = |(id, value): (&String, &Vec<u8>)| Secret {
             name: "docker_build".to_owned(),
@@ -52,8 +52,9 @@ impl BuildInputs {
     }
 }
 
-/// Arguments without a value are taken from the environment, as `docker build --build-arg NAME` does; where that has none
-/// either, the Dockerfile's own default counts.
+/// Returns the build arguments. As with `docker build --build-arg NAME`, missing values come from the environment.
+///
+/// Without one there, the default of the Dockerfile applies.
 pub(crate) fn arguments(recipe: &DockerBuild) -> Vec<(String, String)> {
     let variables = Variables(&recipe.variables);
     let given = |(name, value): &(String, String)| {
@@ -63,7 +64,7 @@ pub(crate) fn arguments(recipe: &DockerBuild) -> Vec<(String, String)> {
     recipe.build_args.iter().filter_map(given).collect()
 }
 
-/// The variables that a build may look at.
+/// Returns the names of variables that a build reads.
 pub(crate) fn names(recipe: &DockerBuild) -> BTreeSet<String> {
     let arguments =
         recipe.build_args.iter().filter(|(_, value)| value.is_empty()).map(|(name, _)| name.clone());

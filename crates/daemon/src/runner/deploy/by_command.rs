@@ -1,4 +1,4 @@
-//! A deployment by a command of the user's, which prints the objects that it applied.
+//! Deploys with a command of the user, which prints the objects that it applied.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::context::Context;
 use crate::runner::api_retry::{self, ApiRetry};
 use crate::runner::local;
 
-/// Helm does not leave its manifests with the objects: `helm_resource` prints them before this line.
+/// `helm_resource` prints the manifests before this line, and the applied objects after it.
 const SEPARATOR: &str = "\n# lilt: as they are in the cluster\n";
-/// An answer that takes longer than this is none.
+/// A slower response counts as none.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How much of what a command printed is shown when it cannot be used: charts print megabytes.
+/// How much of an unusable output is shown: charts print megabytes.
 const SHOWN: usize = 500;
 
 pub(crate) async fn deploy(
@@ -67,7 +67,7 @@ pub(crate) async fn deploy(
     })
 }
 
-/// Somebody asked for the update: as under Tilt, what is deployed is deleted and made anew.
+/// Deletes the deployed objects before a manually triggered update, as in Tilt.
 async fn delete_first(
     context: &Context,
     job: &DeployJob,
@@ -82,7 +82,7 @@ async fn delete_first(
     Ok(())
 }
 
-/// The objects that a command printed, and what the cluster calls them.
+/// Returns the objects that a command printed, and their state in the cluster.
 pub(crate) async fn find(
     context: &Context,
     cluster: &ClusterName,
@@ -94,7 +94,7 @@ pub(crate) async fn find(
     let (manifests, printed) = split_output(printed);
     let objects = match read(exit, printed, seconds, &context.logs.redactor()) {
         Ok(objects) => objects,
-        // What the command needed was not there, in all likelihood.
+        // An unreachable cluster is the probable cause.
         Err(failure) if !cluster.answers(RESPONSE_TIMEOUT).await => {
             return Err(failure.of_kind(Unreachable::Cluster));
         }
@@ -117,8 +117,7 @@ pub(crate) async fn find(
     }
 }
 
-/// What comes before the line that says so are manifests, as only the command may know them; the rest are the objects as they
-/// are in the cluster. Most commands print only these.
+/// Splits the output into manifests and objects. Most commands print objects only.
 fn split_output(printed: &[u8]) -> (String, &[u8]) {
     let Some(at) = printed.windows(SEPARATOR.len()).position(|it| it == SEPARATOR.as_bytes()) else {
         return (String::new(), printed);
@@ -128,7 +127,7 @@ fn split_output(printed: &[u8]) -> (String, &[u8]) {
 }
 
 fn attach_manifests(found: &mut [Found], text: &str) {
-    // Drift is all that is known by them: what cannot be read leaves that unknown.
+    // Manifests are only used to detect drift, so unreadable ones are no failure.
     let manifests = yaml::objects(text).unwrap_or_else(|error| {
         tracing::warn!(error = error.message, "the manifests that a command printed cannot be read");
         Vec::new()
@@ -145,7 +144,7 @@ fn attach_manifests(found: &mut [Found], text: &str) {
     }
 }
 
-/// What a command printed, with what only the cluster knows.
+/// Adds uid and namespace to the printed objects.
 pub(crate) fn with_identities(objects: &[Value], found: &[Found]) -> Vec<Value> {
     let known = |(object, found): (&Value, &Found)| {
         let mut object = object.clone();
@@ -161,7 +160,7 @@ pub(crate) fn with_identities(objects: &[Value], found: &[Found]) -> Vec<Value> 
     objects.iter().zip(found).map(known).collect()
 }
 
-/// The objects that the command printed.
+/// Parses the objects that a command printed.
 fn read(
     exit: Option<lilt_host::process::Exit>,
     printed: &[u8],
@@ -239,7 +238,7 @@ mod tests {
         assert!(words.contains("lacks apiVersion"), "{words}");
         let long = failure(Some(Exit::Code(1)), &"x".repeat(10_000));
         assert!(long.len() < 700 && long.contains("… and in the end …"), "{long}");
-        // A value that the cut goes through.
+        // A value that is cut in two.
         let cut = format!("{}hunter2hunter2{}", "x".repeat(SHOWN / 2 - 7), "x".repeat(10_000));
         let cut = failure(Some(Exit::Code(1)), &cut);
         assert!(!cut.contains("hunter2"), "{cut}");

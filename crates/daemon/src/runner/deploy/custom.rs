@@ -1,4 +1,4 @@
-//! An image that a command of the user's builds.
+//! Builds an image with a command of the user.
 
 use lilt_cluster::inject::Injection;
 use lilt_docker::Engine;
@@ -49,13 +49,13 @@ pub(crate) async fn build_and_push(
     Ok(built)
 }
 
-/// What the command is to build.
+/// The image that the command has to build.
 enum Expected<'a> {
-    /// It is injected the tag.
+    /// The command gets the tag in a variable.
     Tagged(Built),
-    /// It has a tag of its own, and does not know of the registry.
+    /// The command uses a fixed tag, and does not know of the registry.
     OwnTag(Built),
-    /// It says itself what it built, in this file.
+    /// The command writes the reference to this file.
     InFile(&'a std::path::Path),
 }
 
@@ -83,7 +83,7 @@ impl<'a> Expected<'a> {
         }))
     }
 
-    /// What an earlier run of the command wrote must not be taken for what this one did.
+    /// Removes the output of an earlier run, so that it is not taken for this one's.
     fn remove_old_output(&self) -> Result<(), Failure> {
         let Expected::InFile(path) = self else { return Ok(()) };
         files::remove(path).map_err(|error| {
@@ -99,7 +99,7 @@ impl<'a> Expected<'a> {
         }
     }
 
-    /// What was built, as the command named it.
+    /// Returns the built image with the name that the command gave it.
     fn built(&self, registry: Option<&Registry>) -> Result<Built, Failure> {
         let path = match self {
             Expected::Tagged(built) | Expected::OwnTag(built) => return Ok(built.clone()),
@@ -120,7 +120,7 @@ impl<'a> Expected<'a> {
         }
         let local = reference.familiar();
         let in_cluster = seen_from_cluster(&local, registry);
-        // The command may have put it there long ago.
+        // The image may be older than this build.
         Ok(Built { local, in_cluster, known: true })
     }
 }
@@ -167,8 +167,9 @@ async fn run(
     }
 }
 
-/// Finds what the command left in the engine. It gets a name by its content, unless the cluster could not find it by that
-/// one: what the command itself brings there has the name that the command knows.
+/// Finds the built image in the engine, and tags it by its content.
+///
+/// The command's own name stays if the command itself delivers the image: the cluster has it by no other name.
 async fn find(
     context: &Context,
     job: &DeployJob,
@@ -186,27 +187,27 @@ async fn find(
     }
 }
 
-/// Whether the cluster has it from the command alone, and so by no other name than the command's.
+/// Returns whether only the command delivers the image, so that the cluster has it by no other name.
 fn is_pushed_by_command(job: &DeployJob, target: &ImageTarget) -> bool {
     delivery::pushes_itself(target) && job.delivery != Delivery::Shared
 }
 
-/// What is in an image whose name the command keeps from build to build, as far as the engine knows.
+/// Returns the image id if the command gives every build the same name, as far as the engine knows it.
 pub(crate) async fn content_id(context: &Context, job: &DeployJob, image: &Injection) -> Option<String> {
     let target = job.kubernetes.image(&image.name)?;
     let ImageBuild::Custom(recipe) = &target.build else { return None };
-    // What the engine need not have is not named by its content either, even if the engine happens to be the cluster's.
+    // Such images are not tagged by content, even if the engine happens to be the cluster's.
     let keeps_name = recipe.output == CustomOutput::Remote || is_pushed_by_command(job, target);
     let stays = keeps_name && !recipe.tag.is_empty();
     if !stays && recipe.outputs_image_ref_to.is_none() {
         return None;
     }
     let local = image::local_reference(job, &image.name, &image.deployed).ok()?;
-    // An engine that does not answer fails the build, not this.
+    // An unreachable engine fails the build, not this.
     image::engine(context, &job.kubernetes.cluster).ok()?.image_id(&local).await.ok()?
 }
 
-/// Says which tag was expected and which exist.
+/// Returns a failure that names the expected tag and the existing ones.
 async fn missing(engine: &Engine, name: &ImageName, expected: &Expected<'_>, reference: &str) -> Failure {
     let mut names: Vec<String> = [Reference::parse(reference), Reference::parse(name.as_str())]
         .into_iter()
@@ -216,7 +217,7 @@ async fn missing(engine: &Engine, name: &ImageName, expected: &Expected<'_>, ref
     names.dedup();
     let mut there = Vec::new();
     for name in &names {
-        // The failure that is being injected matters more than one of this look.
+        // A failure of this request is less important than the one being reported.
         there.extend(engine.tags(name).await.unwrap_or_default());
     }
     let there = match there.as_slice() {
@@ -236,7 +237,7 @@ async fn missing(engine: &Engine, name: &ImageName, expected: &Expected<'_>, ref
     .hint(format!("{must}; if it puts images elsewhere, say skips_local_docker=True"))
 }
 
-/// A reference of this machine, as the cluster must write it.
+/// Converts a local reference to the cluster's name of the registry.
 fn seen_from_cluster(local: &str, registry: Option<&Registry>) -> String {
     let host = registry.and_then(|it| Some((it.host.as_str(), it.host_from_cluster.as_deref()?)));
     let moved = host.filter(|(_, there)| !there.is_empty()).and_then(|(here, there)| {
@@ -246,7 +247,7 @@ fn seen_from_cluster(local: &str, registry: Option<&Registry>) -> String {
     moved.unwrap_or_else(|| local.to_owned())
 }
 
-/// The reverse: what the cluster knows by a name that lilt did not give.
+/// Converts a reference in the cluster to the local name of the registry.
 pub(crate) fn seen_from_here(in_cluster: &str, registry: Option<&Registry>) -> String {
     let reversed = registry.and_then(|it| {
         let host = it.host_from_cluster.clone().filter(|host| !host.is_empty())?;

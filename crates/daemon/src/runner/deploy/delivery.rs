@@ -1,4 +1,4 @@
-//! Brings an image that was built to where the cluster finds it. How is the engine's decision ([`Delivery`]).
+//! Delivers built images to the cluster. The engine decides how ([`Delivery`]).
 
 mod load;
 mod node;
@@ -15,8 +15,9 @@ use super::image::{self, Built};
 use super::steps::Steps;
 use crate::context::Context;
 
-/// Pushes an image that was built, as a step of its own. Where nothing needs to be pushed, the step says why; an image
-/// that its command pushes has no such step.
+/// Delivers an image as a step of its own. If no push is needed, the step logs why.
+///
+/// An image that its command pushes has no such step.
 pub(crate) async fn deliver(
     context: &Context,
     job: &DeployJob,
@@ -38,7 +39,7 @@ pub(crate) async fn deliver(
     Ok(())
 }
 
-/// The same as a part of another stage.
+/// Delivers an image as part of another stage.
 pub(crate) async fn deliver_within_stage(
     context: &Context,
     job: &DeployJob,
@@ -59,7 +60,7 @@ pub(crate) async fn deliver_within_stage(
     }
 }
 
-/// What readers of the API know it by.
+/// Returns the name of this stage in the API.
 fn load_name(nodes: &Nodes) -> &'static str {
     match nodes {
         Nodes::Kind(_) => "kind load",
@@ -70,7 +71,7 @@ fn load_name(nodes: &Nodes) -> &'static str {
     }
 }
 
-/// Whether the command that builds it brings it to the cluster, too.
+/// Returns whether the command that builds an image delivers it, too.
 pub(crate) fn pushes_itself(target: &ImageTarget) -> bool {
     matches!(&target.build, ImageBuild::Custom(recipe) if recipe.output != CustomOutput::LocalDocker)
 }
@@ -83,7 +84,7 @@ async fn push(
     steps: &mut Steps,
 ) -> Result<(), Failure> {
     let reference = built.local.as_str();
-    // A name that is new on this machine is new to the registry, in all likelihood: then the question would cost time.
+    // An image that is new on this machine is probably new to the registry, and the query would cost time.
     if built.known && engine.is_pushed(reference).await {
         steps.detail("Skipping push: the registry has it already");
         return Ok(());
@@ -93,7 +94,7 @@ async fn push(
     let pushed = engine.push(
         reference,
         |progress| {
-            // Bars that grow would fill the log.
+            // Progress bars would fill the log.
             if progress.current.is_none() && !progress.layer.is_empty() {
                 steps.detail(&format!("{}: {}", progress.layer, progress.status));
             }
@@ -110,7 +111,7 @@ async fn push(
     pushed.await.map(drop).map_err(advised)
 }
 
-/// Nobody can push to `docker.io/library/web`: better said before the build than after it.
+/// Fails before the build if the push cannot succeed: nobody can push to `docker.io/library/web`.
 pub(crate) fn refuse_without_registry(job: &DeployJob, name: &ImageName) -> Result<(), Failure> {
     let reference = reference_in_registry(name, job.registry.as_ref())?;
     let goes_nowhere = reference.domain() == "docker.io" && reference.path().starts_with("library/");

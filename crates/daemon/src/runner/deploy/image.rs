@@ -1,4 +1,4 @@
-//! One image: built, tagged by its content, pushed to where the cluster finds it.
+//! Builds one image, tags it by its content and delivers it to the cluster.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,11 +26,11 @@ use crate::context::Context;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Built {
-    /// As this machine's engine knows it.
+    /// The reference in the local engine.
     pub(crate) local: String,
-    /// As the cluster knows it.
+    /// The reference in the cluster.
     pub(crate) in_cluster: String,
-    /// The engine has had it under this name before.
+    /// Whether the engine had this image under this name before.
     pub(crate) known: bool,
 }
 
@@ -59,7 +59,7 @@ pub(crate) async fn build_and_push(
     Ok(built)
 }
 
-/// The engine that builds for the cluster.
+/// Returns the engine that builds for the cluster.
 pub(crate) fn engine(context: &Context, cluster: &ClusterName) -> Result<Arc<Engine>, Failure> {
     match context.cluster_engine(cluster) {
         Some(found) => Ok(Arc::clone(&found.engine)),
@@ -67,7 +67,7 @@ pub(crate) fn engine(context: &Context, cluster: &ClusterName) -> Result<Arc<Eng
     }
 }
 
-/// Names an image by what is in it, so that the same content is never pushed or deployed twice.
+/// Tags an image by its content, so that the same content is never pushed or deployed twice.
 pub(crate) async fn tag_by_content(
     engine: &Engine,
     job: &DeployJob,
@@ -80,9 +80,9 @@ pub(crate) async fn tag_by_content(
     Ok(Built { local, in_cluster, known })
 }
 
-/// What an image is called.
+/// The references of an image.
 pub(crate) struct ImageReferences {
-    /// By this machine's engine.
+    /// The reference in the local engine.
     pub(crate) local: String,
     pub(crate) in_cluster: String,
 }
@@ -97,17 +97,17 @@ impl ImageReferences {
     }
 }
 
-/// For whom a session's first build of an image is, and on what.
+/// The inputs of [`cached_references`].
 pub(crate) struct CachedBuild<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) registry: Option<&'a Registry>,
     pub(crate) platform: Option<&'a str>,
-    /// Relative paths count from here.
+    /// Paths are relative to this folder.
     pub(crate) folder: &'a Path,
     pub(crate) bases: &'a [Base<'a>],
 }
 
-/// What it would be called, if it would not be built because it is known what comes of it.
+/// Returns the references of an image that would not be built because an identical one is cached.
 pub(crate) async fn cached_references(
     build: &CachedBuild<'_>,
     name: &ImageName,
@@ -120,7 +120,7 @@ pub(crate) async fn cached_references(
     id.map(|id| ImageReferences::by_content(name, build.registry, &id)).transpose()
 }
 
-/// As it is inputs to the engine.
+/// Returns the recipe as it is sent to the engine.
 fn completed(recipe: &DockerBuild, bases: &[Base<'_>], platform: Option<&str>) -> DockerBuild {
     let mut recipe = recipe.clone();
     recipe.build_args = build_inputs::arguments(&recipe);
@@ -135,14 +135,14 @@ fn unsupported(name: &ImageName, what: &str) -> Failure {
     Failure::user(format!("{what} is not supported yet: the image {name} cannot be built"))
 }
 
-/// What an image that the cluster knows by `in_cluster` is called on this machine.
+/// Returns the local reference of an image in the cluster.
 pub(crate) fn local_reference(
     job: &DeployJob,
     name: &ImageName,
     in_cluster: &str,
 ) -> Result<String, Failure> {
     let (registry, known) = (job.registry.as_ref(), Reference::parse(in_cluster)?);
-    // A command may have named it as it liked.
+    // A command may have chosen any name.
     if reference_in_cluster(name, registry)?.name() != known.name() {
         return Ok(custom::seen_from_here(in_cluster, registry));
     }
@@ -175,7 +175,7 @@ async fn build(
         steps.end().await;
         return Ok(id);
     }
-    // What it is made from is taken down while the engine prepares itself, and before it looks at any file.
+    // The inputs are hashed while the engine prepares the build, and before it reads any file.
     let hold = CancellationToken::new();
     let fingerprint = async {
         let _free = hold.clone().drop_guard();
@@ -205,7 +205,7 @@ async fn build(
     Ok(built.id)
 }
 
-/// A build would give it these names, too.
+/// Adds the extra tags that a build would add.
 async fn add_tags(engine: &Engine, id: &str, names: &[String]) -> Result<(), Failure> {
     for name in names {
         engine.tag(id, name).await?;
@@ -226,14 +226,14 @@ fn print_dockerfile(steps: &mut Steps, platform: &str, dockerfile: &str) {
     steps.detail("Building image");
 }
 
-/// BuildKit begins and ends some steps several times: a base is looked up, found and used, each in no time.
+/// Drops repeated messages: BuildKit starts and finishes some steps several times, each in no time.
 #[derive(Default)]
 struct ProgressFilter {
     started: BTreeSet<StepId>,
     finished: BTreeSet<StepId>,
 }
 
-/// An end that is filter again, because something was done meanwhile.
+/// A repeated end after this time is not dropped.
 const LONG: Duration = Duration::from_millis(500);
 
 impl ProgressFilter {
@@ -269,7 +269,7 @@ fn print_progress(steps: &mut Steps, progress: &BuildProgress) {
     }
 }
 
-/// Steps of BuildKit's own that say nothing about the Dockerfile.
+/// Returns whether this is an internal step of BuildKit, unrelated to the Dockerfile.
 fn is_internal(name: &str) -> bool {
     name.starts_with("[internal]")
 }

@@ -1,4 +1,4 @@
-//! Secrets of a build, as `docker build --secret` takes them: `id=key,src=key.pem`, `id=key,env=KEY`, `id=KEY`.
+//! Parses secrets as in `docker build --secret`: `id=key,src=key.pem`, `id=key,env=KEY`, `id=KEY`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use lilt_model::Failure;
 
 use super::build_inputs::Variables;
 
-/// What each secret holds, by its id. Relative paths count from `base`.
+/// Reads the value of each secret, by its id. Paths are relative to `base`.
 pub(crate) fn read(
     specifications: &[String],
     base: &Path,
@@ -28,7 +28,7 @@ pub(crate) fn read(
     Ok(secrets)
 }
 
-/// The variable that may hold its value.
+/// Returns the variable that may contain the value.
 pub(crate) fn variable(specification: &str) -> Option<String> {
     match parse(specification).ok()?.source {
         Source::Variable(name) | Source::Either(name) => Some(name),
@@ -46,7 +46,7 @@ struct Specification {
 enum Source {
     File(String),
     Variable(String),
-    /// The variable of that name if it is set, else the file.
+    /// The variable of that name if it is set, otherwise the file.
     Either(String),
 }
 

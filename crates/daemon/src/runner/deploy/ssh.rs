@@ -1,4 +1,4 @@
-//! Agents and keys of a build, as `docker build --ssh` takes them: `default`, `id=agent.sock`, `id=key,other-key`.
+//! Parses ssh agents and keys as in `docker build --ssh`: `default`, `id=agent.sock`, `id=key,other-key`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use lilt_model::Failure;
 
 use super::build_inputs::Variables;
 
-/// Where ssh finds the user's agent.
+/// The variable with the socket of the user's agent.
 pub(crate) const AGENT: &str = "SSH_AUTH_SOCK";
 
-/// Where the keys of each id are. Relative paths count from `base`.
+/// Returns the source of the keys, by id. Paths are relative to `base`.
 pub(crate) fn read(
     specifications: &[String],
     base: &Path,
@@ -56,7 +56,7 @@ fn source(paths: &[&str], base: &Path, variables: &Variables<'_>) -> Result<SshS
     }
 }
 
-/// The path, and whether an agent listens there.
+/// Returns the path, and whether it is the socket of an agent.
 fn look_at(path: &str, base: &Path) -> Result<(PathBuf, bool), String> {
     if path.is_empty() {
         return Err("a path is empty".to_owned());

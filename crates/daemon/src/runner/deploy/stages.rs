@@ -1,4 +1,4 @@
-//! What one image went through while it was built: the steps of its builder, and how it came to the cluster.
+//! Records the stages of one image: the steps of its build, and its delivery.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ impl Stages {
         match progress {
             BuildProgress::Started { step, name, at } => {
                 let at = at.unwrap_or_else(clock::now);
-                // BuildKit begins a step again to say more of it.
+                // BuildKit starts a step again to add details.
                 if !self.indexes.contains_key(step) {
                     self.indexes.insert(step.clone(), self.all.len());
                     self.begin(name, at);
@@ -40,12 +40,12 @@ impl Stages {
         self.all.push(BuildStage { name: name.to_owned(), cached: false, began, ended: None, error: None });
     }
 
-    /// One that no builder tells of. It lasts until [`Stages::finish`].
+    /// Begins a stage that no builder reports. It lasts until [`Stages::finish`].
     pub(crate) fn begin_own(&mut self, name: &str) {
         self.begin(name, clock::now());
     }
 
-    /// The image is there, or not; the next one begins anew.
+    /// Returns the record of an image that is built or has failed, and resets the stages for the next one.
     pub(crate) fn finish(
         &mut self,
         image: &ImageName,

@@ -1,4 +1,4 @@
-//! The stages of an update as its log shows them. Scripts rely on the `STEP` lines.
+//! Logs and reports the steps of an update. Scripts rely on the `STEP` lines.
 
 use std::time::Duration;
 
@@ -25,9 +25,9 @@ pub(crate) struct Steps {
     begin_time: Timestamp,
     current: Option<(String, Timestamp)>,
     done: Vec<(String, Duration)>,
-    /// What the image that is being built went through so far.
+    /// The stages of the current image.
     stages: Stages,
-    /// A command of the user's that runs. It is here, so that it can be ended after the work was given up.
+    /// The running command of the user. It is kept here so that it can be ended after the work was dropped.
     command: Option<Process>,
 }
 
@@ -62,14 +62,14 @@ impl Steps {
         self.current = Some((title, lilt_host::clock::now()));
     }
 
-    /// Other resources may use this image now.
+    /// Reports a built image: other resources may use it now.
     pub(crate) async fn send_built(&self, image: &ImageName, reference: &str) {
         let (resource, update) = (self.resource.clone(), self.update);
         let (image, reference) = (image.clone(), reference.to_owned());
         self.context.send(Event::ImageBuilt { resource, update, image, reference }).await;
     }
 
-    /// A line of the running step.
+    /// Logs a line of the current step.
     pub(crate) fn detail(&mut self, text: &str) {
         self.span.info(&format!("     {text}"));
     }
@@ -79,7 +79,7 @@ impl Steps {
         self.warn_indented("", warning.into());
     }
 
-    /// The same among the lines of a running step.
+    /// The same, indented as a line of the current step.
     pub(crate) fn warn_in_step(&mut self, warning: impl Into<String>) {
         self.warn_indented("     ", warning.into());
     }
@@ -89,12 +89,12 @@ impl Steps {
         self.warnings.push(warning);
     }
 
-    /// Ends the steps. Returns what they warned of.
+    /// Ends the steps, and returns their warnings.
     pub(crate) fn into_warnings(self) -> Vec<String> {
         self.warnings
     }
 
-    /// Runs the command that builds an image, and tells of it.
+    /// Runs the command that builds an image, and reports its exit.
     pub(crate) async fn run_build(&mut self, image: &ImageName, command: &Command) -> Result<Exit, Failure> {
         let ran = self.run(command, Some(image)).await;
         let exit =
@@ -104,7 +104,7 @@ impl Steps {
         ran
     }
 
-    /// Runs a command to its end; what it prints goes to the log.
+    /// Runs a command to its end. Its output goes to the log.
     pub(crate) async fn run(
         &mut self,
         command: &Command,
@@ -125,7 +125,7 @@ impl Steps {
         Ok(exit)
     }
 
-    /// The same for one whose output is wanted: only its errors go to the log. One that takes longer is ended: none.
+    /// Runs a command and returns its stdout; stderr goes to the log. A command that exceeds the limit has no exit status.
     pub(crate) async fn run_capturing(
         &mut self,
         command: &Command,
@@ -136,7 +136,7 @@ impl Steps {
         capture::run(&self.context, command, errors, limit, &mut self.command).await
     }
 
-    /// Ends the command that runs, if one does.
+    /// Ends the running command, if there is one.
     pub(crate) async fn stop_command(&mut self) {
         capture::stop(&self.context, &mut self.command).await;
     }

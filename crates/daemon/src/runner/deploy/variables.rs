@@ -1,8 +1,8 @@
-//! What commands are variables of images that were built for them.
+//! The variables that describe built images to commands.
 
 use lilt_model::ImageName;
 
-/// Each image by its place: its reference, and the name of its `ImageMap`.
+/// Returns the reference and the `ImageMap` name of each image, numbered by position.
 pub(crate) fn of_images<'a>(
     images: impl IntoIterator<Item = (&'a ImageName, &'a str)>,
 ) -> Vec<(String, String)> {

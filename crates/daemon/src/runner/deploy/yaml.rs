@@ -1,4 +1,4 @@
-//! Applying the objects of a resource: with the images that were built, and only what is not so already.
+//! Applies the objects of a resource, with the built images put in.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub(super) async fn apply(
     print_applied(job, &applied, steps);
     warn_of_other_sessions(context, &applied, steps);
     if !job.rerun {
-        // With another ConfigMap alone, the same pods go on waiting.
+        // If only a ConfigMap changed, crashed pods stay in their back-off.
         let mut workloads = applied.iter().filter(|it| runs_pods(job, &it.content).unwrap_or(true));
         replace_crashed(&cluster, job, workloads.any(|workload| workload.changed), steps).await;
     }
@@ -77,7 +77,7 @@ pub(super) async fn apply(
     })
 }
 
-/// The objects as they are applied.
+/// Returns the objects as they are applied.
 async fn prepare_objects(
     context: &Context,
     job: &DeployJob,
@@ -117,7 +117,7 @@ fn runs_pods(job: &DeployJob, object: &Value) -> Result<bool, Failure> {
     lilt_cluster::inject::runs_pods(object, &job.kubernetes.image_locators)
 }
 
-/// What was applied may be what was there, and work now: what was mended can be the same as before it broke.
+/// Deletes crashed pods if no workload changed: they may work now, but Kubernetes would restart them late.
 async fn replace_crashed(cluster: &Cluster, job: &DeployJob, changed: bool, steps: &mut Steps) {
     match cluster.replace_crashed(&job.crashing, changed).await {
         Ok(replaced) => {
@@ -128,13 +128,14 @@ async fn replace_crashed(cluster: &Cluster, job: &DeployJob, changed: bool, step
                 ));
             }
         }
-        // It will be started again without us, later.
+        // Kubernetes will restart the pods anyway, only later.
         Err(failure) => steps.warn(failure.to_string()),
     }
 }
 
-/// Somebody asked for it: what runs is deleted and made anew, so that it starts, and a job runs again. What holds data
-/// stays, unlike under Tilt.
+/// Deletes the workloads before a manually triggered update, so that they restart, and jobs run again.
+///
+/// Unlike in Tilt, objects that hold data stay.
 async fn delete_workloads(
     context: &Context,
     cluster: &Cluster,
@@ -162,9 +163,9 @@ async fn delete_workloads(
     Ok(())
 }
 
-/// What pods that nobody else made may take to end. Workloads are gone before theirs are.
+/// Returns the longest grace period of bare pods. Workloads are deleted without waiting for their pods.
 fn grace(workloads: &[Value]) -> Duration {
-    /// Of a pod that does not say.
+    /// The default of Kubernetes.
     const USUAL: u64 = 30;
     let pods = workloads.iter().filter(|object| object["kind"] == "Pod");
     let seconds = pods.map(|pod| pod["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap_or(USUAL));

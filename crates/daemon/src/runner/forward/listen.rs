@@ -1,5 +1,5 @@
-//! The addresses on which a forward listens. `localhost` is both loopbacks: some programs ask for the one, some for the
-//! other.
+//! The addresses on which a forward listens. `localhost` is both loopback addresses: some programs connect to the IPv4
+//! one, some to the IPv6 one.
 
 use std::future::poll_fn;
 use std::io;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 
-/// Between attempts to get the address that somebody else has.
+/// Between attempts to bind the address that another program uses.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// At least one.
+/// One or two bound addresses.
 pub(super) struct Listeners {
     bound: Vec<TcpListener>,
-    /// One more that is wanted, which somebody else has.
+    /// An address that is in use by another program.
     taken: Option<SocketAddr>,
 }
 
@@ -27,7 +27,7 @@ impl Listeners {
         }
     }
 
-    /// The old one must be had where there is one: most programs ask for it first or alone. The new one follows it.
+    /// Binds both loopback addresses. IPv4 is required where available: most programs try it first, or only it.
     async fn bind_loopbacks(port: u16) -> io::Result<Self> {
         let first = match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
@@ -51,12 +51,12 @@ impl Listeners {
         Some(self.bound.first()?.local_addr().ok()?.port())
     }
 
-    /// What somebody else has of what was wanted.
+    /// Returns the address that another program uses, if there is one.
     pub(super) fn taken(&self) -> Option<SocketAddr> {
         self.taken
     }
 
-    /// The next connection; meanwhile tries to get what is taken.
+    /// Returns the next connection. Meanwhile retries to bind the address that is in use.
     pub(super) async fn accept(&mut self) -> io::Result<TcpStream> {
         loop {
             let Some(address) = self.taken else { return self.next().await };

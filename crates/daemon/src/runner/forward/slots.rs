@@ -1,5 +1,5 @@
-//! How many connections all forwards may have at once, so that descriptors are left for the rest of the session: its own
-//! port, watches, builds, the connections to clusters.
+//! Limits the connections of all forwards, so that file descriptors are left for the rest of the session: its own port,
+//! watches, builds, connections to clusters.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// One for the client, one for the pod.
 const FILES_PER_CONNECTION: u64 = 2;
-/// What the rest of a session needs, if so much is to be had.
+/// The descriptors that the rest of a session needs, if the limit allows that many.
 const RESERVE: u64 = 256;
-/// Without these, forwards would be of no use.
+/// Forwards would be useless with fewer.
 const FEWEST: usize = 8;
 
-/// The part of all places that is kept for forwards with few connections.
+/// One of this many permits is reserved for forwards with few connections.
 const KEPT: usize = 4;
-/// So many connections of one forward may have a permit of those.
+/// How many reserved permits one forward may have.
 const FEW: usize = 4;
 
-/// Places for connections. Cheap to clone.
+/// The permits for all connections. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionSlots {
-    /// For all forwards, in the order of their requests.
+    /// For all forwards, first come, first served.
     shared: Arc<Semaphore>,
-    /// For forwards that have few: one that is flooded must not starve the others.
+    /// Reserved for forwards with few connections: a flooded one must not starve the others.
     kept: Arc<Semaphore>,
     most: usize,
 }
 
 impl ConnectionSlots {
-    /// For a process that may have so many files open; none: as many as it likes.
+    /// Computes the permits from the limit of open files; none: unlimited.
     pub(crate) fn within(open_files: Option<u64>) -> Self {
         let most = open_files.map_or(Semaphore::MAX_PERMITS, |limit| {
             let reserve = (limit / 4).max(RESERVE.min(limit / 2));
@@ -44,11 +44,11 @@ impl ConnectionSlots {
     }
 }
 
-/// The places that one forward may take.
+/// The permits of one forward.
 #[derive(Debug)]
 pub(super) struct ForwardSlots {
     all: ConnectionSlots,
-    /// How many of the places that are kept it may still take.
+    /// How many reserved permits it may still take.
     own: Arc<Semaphore>,
 }
 
@@ -56,17 +56,17 @@ pub(super) struct ForwardSlots {
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
     _permit: OwnedSemaphorePermit,
-    /// Of the forward, if the permit is one of those that are kept.
+    /// The forward's share, if the permit is a reserved one.
     _own: Option<OwnedSemaphorePermit>,
 }
 
 impl ForwardSlots {
-    /// How many there are for all forwards.
+    /// Returns the number of permits for all forwards.
     pub(super) fn most(&self) -> usize {
         self.all.most
     }
 
-    /// None if all are taken.
+    /// Returns a permit if one is free.
     pub(super) fn try_acquire(&self) -> Option<ConnectionPermit> {
         if let Ok(permit) = Arc::clone(&self.all.shared).try_acquire_owned() {
             return Some(ConnectionPermit { _permit: permit, _own: None });
@@ -76,7 +76,7 @@ impl ForwardSlots {
         Some(ConnectionPermit { _permit: permit, _own: Some(own) })
     }
 
-    /// Waits for a permit. Who asked first is first.
+    /// Waits for a permit, first come, first served.
     pub(super) fn acquire(&self) -> impl Future<Output = ConnectionPermit> + Send + use<> {
         let shared = Arc::clone(&self.all.shared);
         let (own, kept) = (Arc::clone(&self.own), Arc::clone(&self.all.kept));
@@ -85,7 +85,7 @@ impl ForwardSlots {
                 let own = own.acquire_owned().await.ok()?;
                 Some((kept.acquire_owned().await.ok()?, own))
             };
-            // Neither is ever closed.
+            // The semaphores are never closed.
             tokio::select! {
                 Ok(permit) = shared.acquire_owned() => ConnectionPermit { _permit: permit, _own: None },
                 Some((permit, own)) = kept => ConnectionPermit { _permit: permit, _own: Some(own) },

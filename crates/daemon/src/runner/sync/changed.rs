@@ -1,4 +1,4 @@
-//! What lies on this machine now where something changed, and where it goes.
+//! Reads changed files of this machine, and maps them to paths in the container.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -19,7 +19,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::environment(format!("cannot read {}: {error}", path.display())).caused_by(error)
 }
 
-/// All that the syncs name, and what changed besides: something may be gone.
+/// Returns all synced files, and the changed paths, of which some may be gone.
 pub(super) fn all_files(
     update: &LiveUpdate,
     files: &FileSet,
@@ -36,18 +36,18 @@ pub(super) fn all_files(
     Ok(found.into_iter().collect())
 }
 
-/// So many files are named for each container that they go to.
+/// Up to this many files are listed for each container.
 const FEW: usize = 20;
 
-/// What must happen in a container, and because of which files.
+/// The changes of a container, and the files that lead to them.
 #[derive(Debug)]
 pub(super) struct Changed {
     pub(super) changes: Changes,
     copied: Vec<PathBuf>,
     removed: Vec<(PathBuf, String)>,
-    /// What cannot be named in a container.
+    /// Files whose names cannot be used in a container.
     unnamable: Vec<PathBuf>,
-    /// What those of the syncs' own paths are that were read.
+    /// What the syncs' own paths are, as far as they were read.
     roots: Roots,
 }
 
@@ -62,8 +62,10 @@ struct Gathered {
 }
 
 impl Changed {
-    /// `reported`: those of the paths that the file watch reported as changed; `known`: what the paths of syncs were when the
-    /// container was last updated.
+    /// Reads the changed paths.
+    ///
+    /// `reported`: those of them that the file watch reported. `known`: what the paths of syncs were at the container's last
+    /// update.
     pub(super) fn read(
         live_update: &LiveUpdate,
         paths: &[PathBuf],
@@ -75,7 +77,7 @@ impl Changed {
         let replaced: HashSet<&Path> =
             reported.iter().map(PathBuf::as_path).filter(|path| !ChangedPath::takes_no_place(path)).collect();
         for path in paths {
-            // It may be reported both ways.
+            // A path may be reported in both spellings.
             if ChangedPath::takes_no_place(path) && replaced.contains(&**path) {
                 continue;
             }
@@ -94,13 +96,14 @@ impl Changed {
         Ok(Self { changes: Changes::new(removals, puts), copied, removed, unnamable, roots })
     }
 
-    /// What those of the syncs' own paths are that were read.
+    /// What the syncs' own paths are, as far as they were read.
     pub(super) fn roots(&self) -> &Roots {
         &self.roots
     }
 
-    /// All at once: there may be thousands of lines, and whoever reads them would be woken for each. Of many files `lists` says
-    /// whether they are named: for several containers that is done once.
+    /// Prints the changes. Many files are listed only if `lists` is set: once for several containers.
+    ///
+    /// Prints all lines at once: there may be thousands, and readers would be woken for each.
     pub(super) fn print(&self, name: &str, lists: bool, span: &mut Span) {
         let mut lines = Vec::new();
         if !self.copied.is_empty() {
@@ -127,7 +130,9 @@ impl Changed {
 }
 
 impl Gathered {
-    /// `before`: what the path of the sync was when the container last got it; `had_content`: whether something below a path
+    /// Adds the change of one path.
+    ///
+    /// `before`: what the path of the sync was at the container's last update. `had_content`: whether something below a path
     /// changed, too.
     fn add(
         &mut self,
@@ -146,7 +151,7 @@ impl Gathered {
                     let before = before.or_else(|| had_content(path).then_some(Root::Directory));
                     destination = removal_path(sync, destination, before)?;
                 } else if before == Some(Root::File) {
-                    // It came and went, and the container never had it: what has its name there is not the sync's.
+                    // It was created and deleted before it was copied: a file of this name in the container is not the sync's.
                     return Ok(());
                 }
                 self.removed.push((path.to_owned(), destination.clone()));
@@ -162,8 +167,8 @@ impl Gathered {
                 }
                 (modified, Content::File { mode, bytes: content.into() })
             }
-            // It may have taken the place of something else: of another directory with other files, perhaps. What is in it
-            // now is reported of, too.
+            // It may have replaced something else, such as another directory with other files. Its content is reported,
+            // too.
             FileEntry::Directory { mode, modified } => {
                 let as_file = destination.clone();
                 if is_root {
@@ -177,7 +182,7 @@ impl Gathered {
                     match before {
                         _ if !is_root => self.removals.push(as_file),
                         Some(Root::File) => self.removals.push(as_file),
-                        // Every container has its root, and nobody means to empty it.
+                        // The container's root directory is never removed.
                         _ if root_directory => {}
                         None if sync.container.ends_with('/') => {}
                         _ => self.removals.push(removal_path(sync, as_file, before)?),
@@ -203,8 +208,10 @@ impl Gathered {
     }
 }
 
-/// What to remove for a path of a sync that is gone. With a slash at its end, the target is the directory itself, or the one
-/// that a single file lies in: with all the others, which nobody removed.
+/// Returns what to remove for a path of a sync that is gone.
+///
+/// With a trailing slash, the target is the directory itself, or the one that contains a single file: together with other
+/// files, which were not removed.
 fn removal_path(sync: &Sync, as_file: String, before: Option<Root>) -> Result<String, Failure> {
     let directory = sync.container.trim_end_matches('/');
     let local = sync.local.display();
@@ -226,7 +233,7 @@ fn removal_path(sync: &Sync, as_file: String, before: Option<Root>) -> Result<St
     }
 }
 
-/// By which sync a file goes, and where, if that can be named: the first that has it decides, as under Tilt.
+/// Returns the first sync that contains a path, as in Tilt, and the path in the container if it is valid UTF-8.
 fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync, Option<String>)> {
     let sync = live_update.syncs.iter().find(|sync| path.starts_with(&sync.local))?;
     let rest = path.strip_prefix(&sync.local).ok()?;
@@ -234,7 +241,7 @@ fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync
     let place = if !rest.as_os_str().is_empty() {
         rest.to_str().map(|rest| format!("{base}/{rest}"))
     } else {
-        // A single file: into a directory if the target says it is one.
+        // A single file is copied into the target if that has a trailing slash.
         match (sync.container.ends_with('/'), path.file_name()) {
             (true, Some(name)) => name.to_str().map(|name| format!("{base}/{name}")),
             _ => Some(sync.container.clone()),
@@ -281,7 +288,7 @@ mod tests {
         assert!(removals(folder.path().to_owned(), "/").expect("it is read").is_empty());
     }
 
-    /// Another name would be another file.
+    /// Such a file is not copied under another name.
     #[test]
     fn what_cannot_be_named_is_not_copied() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -300,7 +307,7 @@ mod tests {
         );
     }
 
-    /// A single file that is gone leaves those beside it alone; a directory takes all with it.
+    /// A removed file leaves its siblings alone; a removed directory is removed with its content.
     #[test]
     fn what_a_synced_path_was_decides_what_goes_with_it() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -318,12 +325,12 @@ mod tests {
         for known in [None, Some(Root::Directory), Some(Root::File), Some(Root::DirectoryAmongOthers)] {
             assert_eq!(removals("/www", known, gone), Ok(vec!["/www".to_owned()]));
         }
-        // With what was in it.
+        // The removed directory together with its content.
         let more = [local.clone(), local.join("file")];
         let both = vec!["/www".to_owned(), "/www/file".to_owned()];
         assert_eq!(removals("/www/", None, &more), Ok(both));
         assert_eq!(removals("/www/", Some(Root::File), &more), Ok(vec!["/www/dist".to_owned()]));
-        // Nothing tells: a build does.
+        // Unknown: the failure leads to a build.
         assert!(removals("/www/", None, gone).is_err_and(|words| words.contains("/www/ or a file in it")));
         let among_others = removals("/www/", Some(Root::DirectoryAmongOthers), gone);
         assert!(among_others.is_err_and(|words| words.contains("was a file")));
@@ -332,7 +339,7 @@ mod tests {
         assert_eq!(removals("/", Some(Root::File), gone), Ok(vec!["/dist".to_owned()]));
     }
 
-    /// What is removed and where what is put goes, for a path that is synced to `/etc/`; and what it is now.
+    /// Returns the removed and written paths for a path that is synced to `/etc/`, and what it is now.
     fn replace(local: &Path, before: Option<Root>, paths: &[PathBuf]) -> (Vec<String>, Vec<String>, Root) {
         let syncs = vec![Sync { local: local.to_owned(), container: "/etc/".to_owned() }];
         let live_update = LiveUpdate { syncs, ..LiveUpdate::default() };

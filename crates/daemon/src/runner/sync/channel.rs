@@ -1,4 +1,4 @@
-//! The way into one container, whichever it is.
+//! The connection for live updates of one container, over either transport.
 
 use lilt_cluster::{Carried, Changes, Cluster, LiveChannel, Output, Way};
 use lilt_engine::SyncTask;
@@ -7,7 +7,7 @@ use lilt_model::Failure;
 use super::docker::DockerChannel;
 use crate::context::Context;
 
-/// A failed or cancelled request may break it: open a new one.
+/// Must be reopened after a failed or cancelled request.
 #[derive(Debug)]
 pub(super) enum Channel {
     /// An exec that stays open.
@@ -16,7 +16,7 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    /// `by_engine`: through the Docker engine that runs the container, rather than through Kubernetes.
+    /// Opens a channel. `by_engine`: through the Docker engine that runs the container, instead of Kubernetes.
     pub(super) async fn open(
         context: &Context,
         cluster: &Cluster,

@@ -1,4 +1,4 @@
-//! The way through the Docker engine that runs a container: its own copy needs neither `tar` nor rights in the container.
+//! Live updates through the Docker engine that runs the container: they need neither `tar` nor permissions in it.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::context::Context;
 #[derive(Debug)]
 pub(super) struct DockerChannel {
     engine: Arc<Engine>,
-    /// As the engine calls it.
+    /// The container's id in the engine.
     container: String,
     sent_times: SentTimes,
 }
 
 impl DockerChannel {
-    /// The engine is the cluster's own, or the one that builds.
+    /// Finds the container in the cluster's own engine, or in the one of this machine.
     pub(super) async fn open(context: &Context, task: &SyncTask) -> Result<Self, Failure> {
         let mut trouble = None;
         if let Some(id) = task.id.as_str().strip_prefix("docker://") {
@@ -38,9 +38,9 @@ impl DockerChannel {
         Err(trouble.unwrap_or_else(|| absent(task)))
     }
 
-    /// Removes, then writes.
+    /// Removes files, then writes others.
     pub(super) async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
-        // What cannot be written is found before anything goes.
+        // Files that cannot be sent are detected before anything is removed.
         let archive = changes.archive(&mut self.sent_times)?;
         for paths in changes.removals().chunks(REMOVALS_AT_ONCE) {
             self.engine.remove_paths(&self.container, paths).await?;

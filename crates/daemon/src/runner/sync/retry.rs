@@ -178,7 +178,7 @@ mod tests {
         let mut lossy = retries(HOUR, None);
         exhaust_attempts(&mut lossy).await;
         assert_eq!(wait(&mut lossy, &lost(), 0).await, (false, 0));
-        // An API server that comes back between attempt and check is given one more.
+        // One more attempt if the API server comes back between attempt and check.
         let mut refusing = retries(HOUR, None);
         exhaust_attempts(&mut refusing).await;
         assert_eq!(wait(&mut refusing, &refused(), 0).await, (true, 0));

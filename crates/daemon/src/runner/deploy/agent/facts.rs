@@ -1,4 +1,4 @@
-//! Looks into an image for what decides whether its containers can take live updates alone.
+//! Inspects an image for what decides whether its containers can receive live updates without the agent.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use lilt_model::image::{LiveUpdate, Sync};
 use lilt_model::image_facts::{Access, Identity, ImageFacts, SyncTarget};
 use lilt_model::{Failure, Unreachable};
 
-/// As runtimes set it where an image does not.
+/// The default of container runtimes.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// How often somebody may remove the container through which an image is read.
+/// How often the container for reading an image may be removed by somebody else.
 const ATTEMPTS: usize = 5;
 
 pub(super) async fn find(
@@ -24,7 +24,7 @@ pub(super) async fn find(
     for _ in 0..ATTEMPTS {
         let look = engine.look_into(&configuration.id, owner).await?;
         let facts = examine(&look, configuration, live_update).await;
-        // Of a container that was removed meanwhile, every file seems to be missing.
+        // In a container that was removed meanwhile, every file seems to be missing.
         if look.close().await? {
             return facts;
         }
@@ -46,7 +46,7 @@ async fn examine(
         entrypoint: configuration.entrypoint.clone(),
         command: configuration.command.clone(),
         working_directory: configuration.working_directory.clone(),
-        // Nobody's name is root's: the image would not start.
+        // An unknown user counts as root: the image would not start anyway.
         identity: look.identity(&configuration.user).await?.unwrap_or_default(),
         has_shell: has(look, configuration, "sh").await?,
         has_tar: has(look, configuration, "tar").await?,
@@ -65,7 +65,7 @@ async fn has(look: &Look<'_>, configuration: &ImageConfiguration, program: &str)
     Ok(false)
 }
 
-/// Where a sync writes. What it is on this machine decides; where there is nothing yet, what it is in the image.
+/// Returns the target of a sync. Whether it is a directory is decided by the local path, or else by the image.
 async fn target(look: &Look<'_>, sync: &Sync) -> Result<SyncTarget, Failure> {
     let path = sync.container.trim_end_matches('/');
     let name = sync.local.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -92,7 +92,7 @@ async fn target(look: &Look<'_>, sync: &Sync) -> Result<SyncTarget, Failure> {
     Ok(SyncTarget { directory, file, access, inner })
 }
 
-/// Who may write to the directories in one, where that is somebody else.
+/// Returns the access rights of inner directories that differ from the outer one's.
 async fn inner(look: &Look<'_>, directory: &str, outer: Access) -> Result<Vec<Access>, Failure> {
     let directories = look.directories(directory).await?;
     Ok(differing(&directories, outer))
@@ -102,7 +102,7 @@ fn differing(directories: &Directories, outer: Access) -> Vec<Access> {
     let mut inner: Vec<Access> = Vec::new();
     let found = directories.found.iter();
     let found = found.map(|it| Access { owner: Identity { user: it.user, group: it.group }, mode: it.mode });
-    // What was not seen may be root's, as most things in images are.
+    // Directories that were not listed may belong to root, as most in images do.
     let unseen = Access { owner: Identity { user: 0, group: 0 }, mode: 0o755 };
     for access in found.chain((!directories.complete).then_some(unseen)) {
         if access != outer && !inner.contains(&access) {
@@ -112,7 +112,7 @@ fn differing(directories: &Directories, outer: Access) -> Vec<Access> {
     inner
 }
 
-/// Who may write to a directory: if the image lacks it, who may make it.
+/// Returns the access rights of a directory, or of its closest existing parent.
 async fn access(look: &Look<'_>, directory: &str) -> Result<Access, Failure> {
     for path in Path::new(directory).ancestors() {
         if let Some(Found { mode, user, group, .. }) = look.find(&path.to_string_lossy()).await? {

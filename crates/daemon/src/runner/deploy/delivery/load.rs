@@ -1,5 +1,6 @@
-//! Puts an image straight into the nodes of a cluster that has no registry: the parts that a node lacks and nothing
-//! else. Where a node cannot be reachable that way, the program that made the cluster does it, as under Tilt.
+//! Loads an image into the nodes of a cluster without a registry, sending only blobs that a node lacks.
+//!
+//! If nodes are not accessible, the program that created the cluster does it, as in Tilt.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use crate::context::Context;
 use crate::runner::deploy::steps::Steps;
 use crate::runner::local;
 
-/// Pieces of an image that wait for the node: the engine is read no faster than the node takes them.
+/// Buffered chunks of an image: the engine is read no faster than the node imports.
 const CHUNKS: usize = 16;
 
 pub(super) async fn load(
@@ -28,7 +29,7 @@ pub(super) async fn load(
     steps: &mut Steps,
 ) -> Result<(), Failure> {
     steps.detail(match nodes {
-        // Scripts look for this one.
+        // Scripts look for this line.
         Nodes::Kind(_) => "Loading image to KIND",
         Nodes::K3d(_) => "Loading image to k3d",
         Nodes::Minikube { .. } => "Loading image to minikube",
@@ -48,7 +49,7 @@ pub(super) async fn load(
     run_program(context, nodes, reference, steps).await
 }
 
-/// The nodes that can be reachable without the program that made them.
+/// Returns the nodes that are accessible without the program that created them.
 async fn reachable_nodes(engine: &Engine, nodes: &Nodes) -> Result<Vec<Node>, Failure> {
     let container = |running: Running| Node::Container { id: running.id, name: running.name };
     let labelled = |label: String| async move { engine.containers(&[&label]).await };
@@ -74,12 +75,12 @@ async fn reachable_nodes(engine: &Engine, nodes: &Nodes) -> Result<Vec<Node>, Fa
     })
 }
 
-/// Beside nodes, a cluster may have a load balancer or a registry.
+/// Returns whether a container is a node: clusters may have load balancers and registries, too.
 fn has_role(running: &Running, label: &str, roles: &[&str]) -> bool {
     running.labels.get(label).is_some_and(|role| roles.contains(&role.as_str()))
 }
 
-/// kind's nodes are containers of Podman or nerdctl: only it knows them.
+/// Returns whether kind's nodes are containers of Podman or nerdctl: only kind finds them.
 fn other_provider() -> bool {
     environment::variable(environment::KIND_EXPERIMENTAL_PROVIDER).is_some_and(|it| it != "docker")
 }
@@ -114,7 +115,7 @@ fn describe(loaded: Option<Exported>) -> String {
     }
 }
 
-/// None: it has the image.
+/// Loads an image into one node. Returns none if the node has it already.
 async fn load_one(
     context: &Context,
     engine: &Engine,
@@ -133,7 +134,7 @@ async fn load_one(
     }
     let known: BTreeSet<String> = content?.lines().map(|line| line.trim().to_owned()).collect();
     match import(context, engine, node, reference, &known).await {
-        // What it had when it was asked it may have thrown away since.
+        // The node may have removed blobs since it was queried.
         Err(_) if !known.is_empty() => import(context, engine, node, reference, &BTreeSet::new()).await,
         result => result,
     }
@@ -152,11 +153,11 @@ async fn import(
         engine.export(reference, known, sender),
         node.ctr(context, engine, &["images", "import", "-"], Some(receiver)),
     );
-    // The node's word is the better one: without a receiver the export ends without one.
+    // The node's failure is the cause: without a receiver the export fails, too.
     imported.and(exported)
 }
 
-/// What loads an image into clusters of this maker, and the program it needs.
+/// Returns the command that loads an image, and its program.
 fn program(nodes: &Nodes, reference: &str) -> Option<(Vec<String>, &'static str)> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     Some(match nodes {

@@ -1,4 +1,4 @@
-//! A node of a cluster, as far as images go: something that does what `ctr` does beside the node's containerd.
+//! Runs `ctr` on a node of a cluster, to load images into its containerd.
 
 use bytes::Bytes;
 use lilt_docker::Engine;
@@ -10,14 +10,14 @@ use crate::context::Context;
 use crate::program;
 use crate::runner::local;
 
-/// The namespace of containerd that a kubelet uses.
+/// The containerd namespace of the kubelet.
 const NAMESPACE: &str = "k8s.io";
 
 #[derive(Clone, Debug)]
 pub(super) enum Node {
-    /// A container of the engine, in which `ctr` is.
+    /// A container of the Docker engine that contains `ctr`.
     Container { id: String, name: String },
-    /// A line of shell to which `ctr`'s arguments are added.
+    /// A shell command to which `ctr`'s arguments are appended.
     Command(String),
 }
 
@@ -29,7 +29,7 @@ impl Node {
         }
     }
 
-    /// Runs `ctr` on the node, with what comes from the channel as its input: what it printed.
+    /// Runs `ctr` on the node and returns its output. Its stdin is fed from the channel.
     pub(super) async fn ctr(
         &self,
         context: &Context,
