@@ -42,8 +42,8 @@ function preloadMainScript(): Plugin {
   };
 }
 
-// `LILT_PORT=10350 npx vite` serves the page in development, against a running session.
-const sessionUrl = `http://localhost:${process.env.LILT_PORT ?? 10350}`;
+// `TILT_PORT=10350 npx vite` serves the page in development, against a running session.
+const sessionUrl = `http://localhost:${process.env.TILT_PORT ?? 10350}`;
 
 export default defineConfig({
   plugins: [compressFiles(), preloadMainScript()],

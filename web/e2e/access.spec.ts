@@ -107,7 +107,7 @@ test("shows the command to run behind a proxy that rewrites the host", async ({ 
 
   // The suggested option works.
   const allowed = await Lilt.start("local_resource('hello', cmd='echo hello')\n", {
-    variables: { LILT_ALLOWED_HOSTS: `127.0.0.1:${proxy.port}` },
+    flags: [`--allowed-host=127.0.0.1:${proxy.port}`],
   });
   proxy.target = allowed.port;
   await page.goto(`${proxy.address}/?code=${new URL(allowed.link()).searchParams.get("code")}`);

@@ -22,6 +22,8 @@ local_resource('byhand', cmd='echo run >> runs; echo "run number $(wc -l < runs)
 interface StartOptions {
   files?: Record<string, string>;
   variables?: NodeJS.ProcessEnv;
+  /** Further arguments of `lilt up`. */
+  flags?: string[];
 }
 
 export class Lilt {
@@ -34,11 +36,11 @@ export class Lilt {
     readonly environment: NodeJS.ProcessEnv,
   ) {}
 
-  static async start(tiltfile: string, { files = {}, variables = {} }: StartOptions = {}): Promise<Lilt> {
+  static async start(tiltfile: string, { files = {}, variables = {}, flags = [] }: StartOptions = {}): Promise<Lilt> {
     const lilt = await Lilt.#create(variables);
     lilt.write("Tiltfile", tiltfile);
     for (const [name, text] of Object.entries(files)) lilt.write(name, text);
-    await lilt.up();
+    await lilt.up(...flags);
     return lilt;
   }
 
@@ -53,7 +55,7 @@ export class Lilt {
   static async #create(variables: NodeJS.ProcessEnv): Promise<Lilt> {
     const folder = mkdtempSync(join(tmpdir(), "lilt-e2e-"));
     // Tokens are kept there by port, so that a page stays signed in when a test restarts its session.
-    const tokenEnvironment = { TILT_DEV_DIR: join(folder, ".dev"), LILT_KEEP_TOKEN: "1" };
+    const tokenEnvironment = { TILT_DEV_DIR: join(folder, ".dev") };
     const environment = { ...process.env, ...tokenEnvironment, ...variables };
     return new Lilt(folder, await findFreePort(), environment);
   }
@@ -105,8 +107,8 @@ export class Lilt {
     return existsSync(path) ? readFileSync(path, "utf8") : undefined;
   }
 
-  async up(): Promise<void> {
-    const child = spawn(binary, ["up", "--stream", "--port", String(this.port)], {
+  async up(...flags: string[]): Promise<void> {
+    const child = spawn(binary, ["up", "--stream", "--keep-token", "--port", String(this.port), ...flags], {
       cwd: this.folder,
       stdio: ["ignore", "pipe", "pipe"],
       env: this.environment,

@@ -22,6 +22,8 @@ use lilt_kubectl::patch::Patch;
 use lilt_kubectl::shell::Shell;
 use lilt_kubectl::wait::Wait;
 use lilt_model::duration::parse_flag;
+use lilt_model::size;
+use lilt_store::DEFAULT_LIMIT;
 use lilt_tui::stream::PrintedLines;
 
 use crate::commands;
@@ -225,14 +227,41 @@ pub(crate) struct Web {
     /// Port of the page's development server, for --web-mode=local
     #[arg(long, value_name = "PORT", default_value_t = 46764)]
     pub(crate) webdev_port: u16,
-    /// Name of a proxy or tunnel through which browsers reach the page, with a port if it is an unusual one; repeatable,
-    /// beside the names in LILT_ALLOWED_HOSTS
+    /// Name of a proxy or tunnel through which browsers reach the page, with a port if it is an unusual one; repeatable
     #[arg(long, value_name = "HOST")]
     pub(crate) allowed_host: Vec<String>,
     /// Keep the token of the page for the next session on this port, so that browsers stay signed in. Otherwise it ends
     /// with the session
     #[arg(long)]
     pub(crate) keep_token: bool,
+}
+
+/// How a session watches files and keeps its log.
+#[derive(Args, Debug)]
+pub(crate) struct SessionOptions {
+    /// How file changes are noticed: events, from the file system; poll, by comparing files; auto, by polling only where
+    /// the file system does not report all changes
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = WatchMode::Auto)]
+    pub(crate) watch_mode: WatchMode,
+    /// How much log to keep on disk, for example 500MB or 20GB; 0 for only the newest lines, in memory
+    #[arg(long, default_value = "4GB", value_name = "SIZE", value_parser = size::parse)]
+    pub(crate) log_limit: u64,
+    /// Record the session's events in this file, for bug reports; the values of Secrets are redacted
+    #[arg(long, value_name = "PATH")]
+    pub(crate) record: Option<PathBuf>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self { watch_mode: WatchMode::Auto, log_limit: DEFAULT_LIMIT, record: None }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WatchMode {
+    Auto,
+    Poll,
+    Events,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -295,6 +324,8 @@ pub(crate) struct Up {
     pub(crate) project: Project,
     #[command(flatten)]
     pub(crate) web: Web,
+    #[command(flatten)]
+    pub(crate) session: SessionOptions,
     /// Print all logs to the terminal
     #[arg(long)]
     pub(crate) stream: bool,
@@ -340,6 +371,8 @@ pub(crate) struct Ci {
     pub(crate) project: Project,
     #[command(flatten)]
     pub(crate) web: Web,
+    #[command(flatten)]
+    pub(crate) session: SessionOptions,
     #[command(flatten)]
     pub(crate) lines: PrintedLines,
     /// How long to wait for everything to be ready, for example 90s or 30m; 0 for as long as it takes

@@ -13,7 +13,7 @@ use lilt_host::terminal;
 use lilt_tui::TerminalMode;
 use lilt_tui::stream::StreamOptions;
 
-use crate::arguments::{Demo, Project};
+use crate::arguments::{Demo, Project, SessionOptions};
 use crate::session::{self, Plan};
 use project::Unpacked;
 
@@ -43,6 +43,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
         lines: StreamOptions::default(),
         ci_timeout: None,
         environment: Vec::new(),
+        session: SessionOptions::default(),
     };
     let mut result = Ok(());
     session::run(plan, bound, |reader, cancel| {

@@ -24,9 +24,7 @@ Colours are only for terminals, and not with `NO_COLOR`. A reader that stops rea
 **Exit codes.** 0 if it went well, 1 if not, and 5 from `alpha tiltfile-result` if the Tiltfile is wrong. Ctrl-C, SIGTERM
 and SIGHUP end `up` with 0 and `ci` with 1.
 
-**Variables.** `TILT_HOST`, `TILT_PORT`, `TILT_EDITOR` and `EDITOR` (for `args`), `TILT_DEV_DIR` (where the choice on
-analytics is kept, else `~/.tilt-dev`), `TILT_DOCKER_COMPOSE_CMD`, `NO_COLOR`, `XDG_CACHE_HOME` (logs of running
-sessions, else `~/.cache`), `KUBECONFIG`, `DOCKER_HOST`, `DOCKER_CONTEXT`, `DOCKER_CONFIG`.
+**Variables.** [Environment variables](../reference/environment.md) lists those that lilt reads.
 ";
 
 /// File names with their texts: one page per command, and `README.md` that lists them.

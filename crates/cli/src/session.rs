@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lilt_client::sessions::{self, SessionRecord};
 use lilt_client::sign_in::{self, CurrentKeys};
 use lilt_client::{Client, DEFAULT_HOST, DEFAULT_PORT};
-use lilt_daemon::{CommandEnvironment, ExtraOptions, PluginOutput, SessionOutcome, Settings, Transport};
+use lilt_daemon::{CommandEnvironment, PluginOutput, SessionOutcome, Settings, Transport};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::terminal;
@@ -17,13 +17,13 @@ use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, SpanId};
 use lilt_server::{ApiOptions, Auth, AuthOwner, ProxiedApi, Warn};
 use lilt_server::{BindError, Listener, ServeOptions};
-use lilt_store::{DEFAULT_LIMIT, LogWriter, Reader};
+use lilt_store::{LogWriter, Reader};
 use lilt_tui::stream::StreamOptions;
 use lilt_tui::{SessionLink, TerminalMode};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{self, BUILD, Port, Project, Web, WebMode, version};
+use crate::arguments::{self, BUILD, Port, Project, SessionOptions, WatchMode, Web, WebMode, version};
 use crate::signals::Signals;
 use crate::{api, commands, hosts, session_menu, snapshot, token};
 
@@ -47,6 +47,7 @@ pub(crate) struct Plan {
     pub(crate) ci_timeout: Option<std::time::Duration>,
     /// Given to commands and to the Tiltfile.
     pub(crate) environment: Vec<(String, String)>,
+    pub(crate) session: SessionOptions,
 }
 
 /// A port that is held, so that its number can be told before anything runs. From here on Ctrl-C is heard.
@@ -132,10 +133,12 @@ impl OpenPort {
 }
 
 pub(crate) async fn open_port(web: &Web) -> Result<OpenPort, Failure> {
+    for warning in environment::warnings_of_removed() {
+        terminal::aside(&warning);
+    }
     let further_hosts = hosts::further(&web.allowed_host)?;
     let (listener, host, chosen) = open(web).await?;
-    let keeps_token = web.keep_token || environment::variable(environment::LILT_KEEP_TOKEN).is_some();
-    Ok(OpenPort { listener, host, further_hosts, keeps_token: keeps_token && chosen })
+    Ok(OpenPort { listener, host, further_hosts, keeps_token: web.keep_token && chosen })
 }
 
 pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
@@ -160,7 +163,7 @@ async fn open(web: &Web) -> Result<(Option<Listener>, String, bool), Failure> {
     if web.web_mode == WebMode::Local {
         let message = "--web-mode=local: lilt carries its page and starts no server for it";
         let hint = format!(
-            "in lilt's folder web/, `LILT_PORT=10350 npx vite --port {}` serves a page that you work on",
+            "in lilt's folder web/, `TILT_PORT=10350 npx vite --port {}` serves a page that you work on",
             web.webdev_port
         );
         return Err(Failure::user(message).hint(hint));
@@ -218,7 +221,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let auth = bound.auth();
     let cancel = bound.cancel;
     let command = format!("lilt {}", plan.command);
-    let limit = lilt_daemon::log_limit_from_environment()?.unwrap_or(DEFAULT_LIMIT);
+    let limit = plan.session.log_limit;
     // Nothing on disk: only what is in memory is kept.
     let logs_folder = (limit > 0).then(|| bound.folder.path().to_owned());
     let (logs, log_reader) = LogWriter::open_limited(logs_folder, limit, lilt_host::clock::now);
@@ -328,7 +331,13 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         forward_host: if is_localhost(host) { DEFAULT_HOST } else { host }.to_owned(),
         ci_timeout: plan.ci_timeout,
         output: files::own_output(),
-        extra: ExtraOptions::from_environment(),
+        watch_mode: match plan.session.watch_mode {
+            WatchMode::Auto => lilt_host::watch::WatchMode::Auto,
+            WatchMode::Poll => lilt_host::watch::WatchMode::Poll,
+            WatchMode::Events => lilt_host::watch::WatchMode::Events,
+        },
+        record: plan.session.record,
+        node_commands: lilt_daemon::node_commands_from_environment(),
         plugin_output: match plan.terminal_mode {
             TerminalMode::Stream | TerminalMode::None => PluginOutput::default().with_terminal(),
             // They read keys.

@@ -33,4 +33,4 @@ pub use examine::{ClusterFacts, DockerFacts, deploy_reference, examine_cluster, 
 pub use host_system::HostSystem;
 pub use lilt_cluster::{PluginOutput, SessionKubeconfig};
 pub use session::{SessionOutcome, run};
-pub use settings::{BuildInfo, ExtraOptions, Project, Settings, Transport, log_limit_from_environment};
+pub use settings::{BuildInfo, Project, Settings, Transport, node_commands_from_environment};

@@ -17,7 +17,7 @@ impl Recording {
     pub(crate) fn begin(path: &Path, options: &Options) -> Result<Self, Failure> {
         let file = lilt_host::files::create_private(path).map_err(|error| {
             Failure::environment(format!("{} cannot be written: {error}", path.display()))
-                .hint("LILT_RECORD names the file to which the session is recorded")
+                .hint("--record names the file to which the session is recorded")
         })?;
         let mut recording = Self { recorder: Recorder::default(), file: Box::new(file), dirty: false };
         recording.write(Entry::Session { options: options.clone() });

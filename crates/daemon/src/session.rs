@@ -70,9 +70,6 @@ pub async fn run(
         build_date: settings.build_date.clone(),
         args: settings.args.clone(),
         pid: std::process::id(),
-        cascade: settings.extra.cascade,
-        drift: settings.extra.drift,
-        restart_servers: settings.extra.restart_servers,
         ci_timeout: settings.ci_timeout,
         context: settings.kubeconfig.context().map(str::to_owned),
         namespace: settings.namespace.clone(),
@@ -82,12 +79,11 @@ pub async fn run(
         None
     });
     let guardian = Guardian::of_this_program()?.with_open_files(open_files);
-    let recording =
-        settings.extra.record.as_ref().map(|path| Recording::begin(path, &options)).transpose()?;
+    let recording = settings.record.as_ref().map(|path| Recording::begin(path, &options)).transpose()?;
     let started = lilt_host::clock::now();
     let context = Context {
         edges: Edges {
-            watcher: Watcher::start()?,
+            watcher: Watcher::start(settings.watch_mode)?,
             guardian: guardian.clone(),
             docker: examine::engine().map(Arc::new),
             clusters: Arc::new(watch::Sender::new(BTreeMap::new())),

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lilt_cluster::{ConnectOptions, PluginOutput, SessionKubeconfig};
-use lilt_engine::{DriftHabit, Mode};
+use lilt_engine::Mode;
 use lilt_host::environment;
-use lilt_model::{ClusterName, Failure};
+use lilt_host::watch::WatchMode;
+use lilt_model::ClusterName;
 
 use crate::command_environment::CommandEnvironment;
 
@@ -61,7 +62,11 @@ pub struct Settings {
     pub ci_timeout: Option<Duration>,
     /// Files that lilt writes its own output to. They are not watched, or logging an update would cause the next.
     pub output: Vec<PathBuf>,
-    pub extra: ExtraOptions,
+    pub watch_mode: WatchMode,
+    /// The file to which the engine's events are recorded.
+    pub record: Option<PathBuf>,
+    /// Commands that run `ctr` on one node each: of the session's cluster, or with `@context command` of another one.
+    pub node_commands: Vec<String>,
     /// Receives the output of kubeconfig's exec plugins, such as a device code, in commands without a session. Sessions
     /// log it.
     pub plugin_output: PluginOutput,
@@ -103,7 +108,9 @@ impl Settings {
             forward_host: String::new(),
             ci_timeout: None,
             output: Vec::new(),
-            extra: ExtraOptions::default(),
+            watch_mode: WatchMode::default(),
+            record: None,
+            node_commands: Vec::new(),
             plugin_output: PluginOutput::default(),
         }
     }
@@ -129,65 +136,26 @@ impl Settings {
         let plugin_output = self.plugin_output.clone();
         ConnectOptions { context, namespace, plugin_output, ..ConnectOptions::default() }
     }
-}
 
-/// Options of a session that Tilt does not have.
-///
-/// They are read from the environment, so that Tiltfiles stay compatible with Tilt.
-#[derive(Clone, Debug, Default)]
-pub struct ExtraOptions {
-    /// After a resource was updated, resources that depend on it are updated, too.
-    pub cascade: bool,
-    /// Servers that exit are restarted, with growing delays.
-    pub restart_servers: bool,
-    /// What to do about objects that somebody deleted or changed in the cluster.
-    pub drift: DriftHabit,
-    /// The file that the session's events are recorded to.
-    pub record: Option<PathBuf>,
-    /// Commands that run `ctr` on the nodes of the session's cluster, or of another context's: `@context command`.
-    pub node_commands: Vec<String>,
-}
-
-impl ExtraOptions {
     /// Returns the commands for the nodes of one cluster.
     pub(crate) fn node_commands_of(&self, cluster: &ClusterName, context: &str) -> Vec<String> {
-        let is_for = |line: &String| match line.strip_prefix('@').and_then(|rest| rest.split_once(' ')) {
-            Some((named, command)) => (named == context).then(|| command.trim().to_owned()),
-            None => cluster.is_session().then(|| line.clone()),
-        };
-        self.node_commands.iter().filter_map(is_for).collect()
-    }
-
-    pub fn from_environment() -> Self {
-        let is_on = |name: &str| {
-            environment::variable(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false" | "no"))
-        };
-        let lines = |name: &str| {
-            let text = environment::variable(name).unwrap_or_default();
-            text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
-        };
-        Self {
-            cascade: is_on(environment::LILT_CASCADE),
-            restart_servers: is_on(environment::LILT_RESTART),
-            drift: match environment::variable(environment::LILT_DRIFT).as_deref() {
-                Some("correct") => DriftHabit::Correct,
-                Some("ignore") => DriftHabit::Ignore,
-                _ => DriftHabit::Tell,
-            },
-            record: environment::variable(environment::LILT_RECORD).map(PathBuf::from),
-            node_commands: lines(environment::LILT_NODE_CTR),
-        }
+        let is_session = cluster.is_session();
+        self.node_commands.iter().filter_map(|line| command_for(line, is_session, context)).collect()
     }
 }
 
-/// Returns how many bytes of log a session may keep on disk, if the environment sets that.
-pub fn log_limit_from_environment() -> Result<Option<u64>, Failure> {
-    let Some(text) = environment::variable(environment::LILT_LOG_LIMIT_GB) else { return Ok(None) };
-    match text.parse::<f64>() {
-        Ok(gigabytes) if gigabytes >= 0.0 => Ok(Some((gigabytes * 1e9) as u64)),
-        _ => Err(Failure::user(format!("LILT_LOG_LIMIT_GB={text} is no number of gigabytes"))
-            .hint("how much of the log stays readable, for example 0.5 or 20")),
+/// Returns the command of a line of `LILT_NODE_CTR`, if it is for this cluster.
+fn command_for(line: &str, is_session: bool, context: &str) -> Option<String> {
+    match line.strip_prefix('@').and_then(|rest| rest.split_once(' ')) {
+        Some((named, command)) => (named == context).then(|| command.trim().to_owned()),
+        None => is_session.then(|| line.to_owned()),
     }
+}
+
+/// Returns the commands of `LILT_NODE_CTR`, one per line.
+pub fn node_commands_from_environment() -> Vec<String> {
+    let text = environment::variable(environment::LILT_NODE_CTR).unwrap_or_default();
+    text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -195,13 +163,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_are_reached_as_the_user_says_for_each_cluster() {
+    fn node_commands_are_for_the_session_or_the_named_context() {
         let lines = ["ssh one sudo ctr", "@far ssh two sudo ctr", "@near  ssh three sudo ctr"];
-        let extra =
-            ExtraOptions { node_commands: lines.map(str::to_owned).into(), ..ExtraOptions::default() };
-        let session = ClusterName::default();
-        assert_eq!(extra.node_commands_of(&session, "near"), ["ssh one sudo ctr", "ssh three sudo ctr"]);
-        assert_eq!(extra.node_commands_of(&ClusterName::from("far"), "far"), ["ssh two sudo ctr"]);
-        assert!(extra.node_commands_of(&ClusterName::from("other"), "other").is_empty());
+        let found = |is_session, context| -> Vec<String> {
+            lines.iter().filter_map(|line| command_for(line, is_session, context)).collect()
+        };
+        assert_eq!(found(true, "near"), ["ssh one sudo ctr", "ssh three sudo ctr"]);
+        assert_eq!(found(false, "far"), ["ssh two sudo ctr"]);
+        assert!(found(false, "other").is_empty());
     }
 }

@@ -51,7 +51,7 @@ pub use project::{
 pub use prune::PruneJob;
 pub use record::{Entry, Recorder, replay};
 pub use schedule::schedule;
-pub use state::{DriftHabit, FinishedUpdate, Mode, Note, Options, State, Touched};
+pub use state::{FinishedUpdate, Mode, Note, Options, State, Touched};
 pub use task::{
     ApplyJob, ApplySource, CleanupReason, ClusterSource, DeployJob, ForwardTarget, ImageJob, Inspection,
     Leftovers, LocalJob, RepositorySource, SyncJob, SyncTask, Task, TaskId, UpdateJob,

@@ -9,6 +9,7 @@ use lilt_model::files::{Contents, FileSet, IgnoreRule, Manner};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{KubernetesResource, ObjectScope};
 use lilt_model::resource::Body;
+use lilt_model::settings::DriftPolicy;
 use lilt_model::{ClusterName, ImageName, ResourceName};
 
 use crate::controllers::{command, log_stream, port_forward};
@@ -113,7 +114,7 @@ pub fn plan_session(state: &State) -> Plan {
         }
     }
     for (name, cluster) in state.clusters.iter() {
-        plan.extend(cluster_tasks(name, cluster).into_values());
+        plan.extend(cluster_tasks(state, name, cluster).into_values());
     }
     if let Some((at, _)) = state.alarms.first() {
         plan.insert(Task::Wake { at: *at });
@@ -133,7 +134,7 @@ pub fn plan_session(state: &State) -> Plan {
     plan
 }
 
-fn cluster_tasks(name: &ClusterName, cluster: &ClusterState) -> Plan {
+fn cluster_tasks(state: &State, name: &ClusterName, cluster: &ClusterState) -> Plan {
     if cluster.info.is_none() {
         let connect = Task::Connect { cluster: name.clone(), reconnect: cluster.reconnect };
         return cluster.wanted.then_some(connect).into_iter().collect();
@@ -144,7 +145,9 @@ fn cluster_tasks(name: &ClusterName, cluster: &ClusterState) -> Plan {
         reconnect: cluster.reconnect,
     };
     let scope = |scope: &ObjectScope| Task::Objects { scope: scope.clone() };
-    let tasks = cluster.namespaces.iter().map(namespace).chain(cluster.scopes.keys().map(scope));
+    let finds_drift = state.settings.drift != DriftPolicy::Ignore;
+    let scopes = cluster.scopes.keys().filter(|_| finds_drift);
+    let tasks = cluster.namespaces.iter().map(namespace).chain(scopes.map(scope));
     tasks.chain([Task::Kubeconfig { cluster: name.clone() }]).collect()
 }
 

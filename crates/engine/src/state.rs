@@ -69,11 +69,6 @@ pub struct Options {
     pub pid: u32,
     /// For the Tiltfile.
     pub args: Vec<String>,
-    /// A resource that was updated makes those that depend on it update, too.
-    pub cascade: bool,
-    /// Servers that end are started again.
-    pub restart_servers: bool,
-    pub drift: DriftHabit,
     /// How long `ci` may take if the Tiltfile does not say.
     pub ci_timeout: Option<Duration>,
     /// The cluster that was asked for, where it is not the current one.
@@ -93,27 +88,11 @@ impl Options {
             build_date: String::new(),
             args: Vec::new(),
             pid: 1,
-            cascade: false,
-            restart_servers: false,
-            drift: DriftHabit::default(),
             ci_timeout: None,
             context: None,
             namespace: None,
         }
     }
-}
-
-/// What is done about objects that somebody deleted or changed behind our back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DriftHabit {
-    /// It is told, and the next update puts it right.
-    #[default]
-    Tell,
-    /// It is put right at once.
-    Correct,
-    /// Nobody looks.
-    Ignore,
 }
 
 /// A line for a resource's log that only the engine can write: a decision, not something a runner did.

@@ -4,8 +4,7 @@ mod support;
 
 use lilt_api::{Object, ObjectKey};
 use lilt_engine::{
-    CommandExit, Event, Mode, OnExit, Options, Owner, Task, TaskId, plan, project_object,
-    project_resource_objects,
+    CommandExit, Event, OnExit, Owner, Task, TaskId, plan, project_object, project_resource_objects,
 };
 use lilt_model::Failure;
 use lilt_model::request::Request;
@@ -14,9 +13,8 @@ use support::*;
 
 /// A session with a server and a `Cmd`, both with a probe, that were started.
 fn both() -> (Script, [Owner; 2]) {
-    let options = Options { restart_servers: true, ..Options::new("/p/Tiltfile", Mode::Up) };
-    let mut script = Script::with_options(options);
-    script.load(vec![probed(server("web"))]).succeed("web");
+    let mut script = Script::loaded(vec![restarted(probed(server("web")))]);
+    script.succeed("web");
     put_command(&mut script, "serve");
     (script, [Owner::Resource("web".into()), Owner::object("Cmd", "c")])
 }

@@ -2,10 +2,12 @@
 
 mod support;
 
-use lilt_engine::{Drift, DriftHabit, Event, Mode, Options, Task, TaskId, plan, project_resource};
+use lilt_engine::{Drift, Event, Task, TaskId, plan, project_resource};
 use lilt_model::ClusterName;
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
+use lilt_model::project::{Project, Settings};
 use lilt_model::resource::Resource;
+use lilt_model::settings::DriftPolicy;
 use support::*;
 
 fn object(name: &str) -> ObjectRef {
@@ -27,11 +29,19 @@ fn scope() -> ObjectScope {
     ObjectScope::of(&ClusterName::default(), &object("web"), true)
 }
 
-fn deployed(habit: DriftHabit, resource: Resource) -> Script {
-    let mut options = Options::new("/p/Tiltfile", Mode::Up);
-    options.drift = habit;
-    let mut script = Script::with_options(options);
-    script.load(vec![resource]).connect().deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+fn project(drift: DriftPolicy, resource: Resource) -> Project {
+    let settings = Settings { drift, ..Settings::default() };
+    Project { resources: vec![resource], settings, ..Project::default() }
+}
+
+fn deployed(policy: DriftPolicy, resource: Resource) -> Script {
+    let mut script = Script::loaded(vec![]);
+    script
+        .save_tiltfile()
+        .load_with(project(policy, resource))
+        .connect()
+        .deploy("web", "1")
+        .pod(running("web", "web-1", "1", "c1"));
     assert_eq!(script.update_of("web"), None);
     script
 }
@@ -67,17 +77,17 @@ const APPLIED: &str = "uid-web:1:applied";
 
 #[test]
 fn objects_are_followed_as_soon_as_they_are_applied_and_no_longer_than_that() {
-    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    let mut script = deployed(DriftPolicy::Report, workload("web"));
     assert!(plan(&script.state).contains_key(&TaskId::Objects(scope())));
     script.save_tiltfile().load(vec![]);
     assert!(!plan(&script.state).contains_key(&TaskId::Objects(scope())));
-    let script = deployed(DriftHabit::Ignore, workload("web"));
+    let script = deployed(DriftPolicy::Ignore, workload("web"));
     assert!(!plan(&script.state).contains_key(&TaskId::Objects(scope())));
 }
 
 #[test]
 fn a_change_is_looked_at_told_and_put_right_by_the_next_update() {
-    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    let mut script = deployed(DriftPolicy::Report, workload("web"));
     changed(&mut script, APPLIED);
     assert_eq!(inspection(&script), None, "it is as it was applied");
     changed(&mut script, "uid-web:1:other");
@@ -97,7 +107,7 @@ fn a_change_is_looked_at_told_and_put_right_by_the_next_update() {
 
 #[test]
 fn pods_of_another_session_are_named_as_its_own() {
-    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    let mut script = deployed(DriftPolicy::Report, workload("web"));
     changed(&mut script, "uid-web:1:other");
     let by = "ann@host:7 /home/ann/Tiltfile".to_owned();
     inspected(&mut script, Some(Drift::Replaced { by, fields: vec!["image: a → b".into()] }));
@@ -111,7 +121,7 @@ fn pods_of_another_session_are_named_as_its_own() {
 
 #[test]
 fn what_was_put_back_is_no_drift_any_more() {
-    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    let mut script = deployed(DriftPolicy::Report, workload("web"));
     changed(&mut script, "uid-web:1:other");
     inspected(&mut script, Some(Drift::Changed(vec!["x".into()])));
     changed(&mut script, APPLIED);
@@ -120,14 +130,14 @@ fn what_was_put_back_is_no_drift_any_more() {
 
 #[test]
 fn what_was_deleted_is_told_and_what_was_replaced_is_not() {
-    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    let mut script = deployed(DriftPolicy::Report, workload("web"));
     let gone = |mark: &str| Event::ObjectGone { scope: scope(), name: "web".into(), mark: mark.into() };
     script.event(gone("uid-before:1:applied"));
     assert_eq!(drift(&script), None);
     script.event(gone(APPLIED));
     assert!(drift(&script).is_some_and(|words| words.contains("was deleted")));
     // After a lost connection the list says it.
-    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    let mut script = deployed(DriftPolicy::Report, workload("web"));
     script.event(Event::ObjectsListed { scope: scope(), objects: vec![("web".into(), APPLIED.into())] });
     assert_eq!(drift(&script), None);
     script.event(Event::ObjectsListed { scope: scope(), objects: Vec::new() });
@@ -136,7 +146,7 @@ fn what_was_deleted_is_told_and_what_was_replaced_is_not() {
 
 #[test]
 fn our_own_updates_are_no_drift() {
-    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    let mut script = deployed(DriftPolicy::Report, workload("web"));
     script.trigger("web");
     let gone = Event::ObjectGone { scope: scope(), name: "web".into(), mark: APPLIED.into() };
     script.event(gone);
@@ -148,7 +158,7 @@ fn our_own_updates_are_no_drift() {
 
 #[test]
 fn it_is_put_right_at_once_where_that_is_wanted_but_not_for_ever() {
-    let mut script = deployed(DriftHabit::Correct, workload("web"));
+    let mut script = deployed(DriftPolicy::Correct, workload("web"));
     let mut corrections = 0;
     loop {
         let gone = Event::ObjectGone { scope: scope(), name: "web".into(), mark: APPLIED.into() };
@@ -188,4 +198,16 @@ fn what_others_need_is_put_right_before_them() {
     assert_eq!(script.update_of("web"), None, "{}", script.show());
     script.deploy("uncategorized", "1");
     assert!(script.update_of("web").is_some(), "{}", script.show());
+}
+
+#[test]
+fn changed_policy_starts_and_stops_the_watch_and_forgets_drift() {
+    let mut script = deployed(DriftPolicy::Report, workload("web"));
+    let is_watched = |script: &Script| plan(&script.state).contains_key(&TaskId::Objects(scope()));
+    script.event(Event::ObjectsListed { scope: scope(), objects: Vec::new() });
+    assert!(drift(&script).is_some());
+    script.save_tiltfile().load_with(project(DriftPolicy::Ignore, workload("web")));
+    assert_eq!((drift(&script), is_watched(&script)), (None, false));
+    script.save_tiltfile().load_with(project(DriftPolicy::Report, workload("web")));
+    assert!(is_watched(&script));
 }

@@ -69,7 +69,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// A few projects that differ in every way a reload can change them.
 fn project(which: u8) -> Vec<Resource> {
-    let all = vec![
+    let all: Vec<Resource> = [
         local("a"),
         parallel("b"),
         manual(local("c")),
@@ -78,7 +78,9 @@ fn project(which: u8) -> Vec<Resource> {
         after(workload("x"), &["w"]),
         with_image_of(workload("y"), "w"),
         objects("uncategorized", &["Namespace"]),
-    ];
+    ]
+    .map(|resource| restarted(cascading(resource)))
+    .into();
     match which {
         0 => all,
         1 => all.into_iter().filter(|resource| resource.name.as_str() != "b").collect(),
@@ -97,9 +99,8 @@ fn project(which: u8) -> Vec<Resource> {
     }
 }
 
-/// With everything on that is optional.
 fn options() -> Options {
-    Options { cascade: true, restart_servers: true, ..Options::new("/p/Tiltfile", Mode::Up) }
+    Options::new("/p/Tiltfile", Mode::Up)
 }
 
 /// Whose part of the plan.

@@ -3,9 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{
-    CommandExit, Event, Hold, Mode, Options, Owner, Task, TaskId, WatchId, plan, project_resource,
-};
+use lilt_engine::{CommandExit, Event, Hold, Owner, Task, TaskId, WatchId, plan, project_resource};
 use lilt_model::Timestamp;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::timeline::{Outcome, StageKind, UpdateRecord};
@@ -337,9 +335,8 @@ fn a_tiltfile_that_writes_what_it_reads_is_held() {
 
 #[test]
 fn with_the_cascade_dependents_update_too() {
-    let options = Options { cascade: true, ..Options::new("/p/Tiltfile", Mode::Up) };
-    let mut script = Script::with_options(options);
-    script.load(vec![local("lib"), after(local("app"), &["lib"]), after(manual(local("docs")), &["app"])]);
+    let (app, docs) = (after(local("app"), &["lib"]), after(manual(local("docs")), &["app"]));
+    let mut script = Script::loaded(vec![local("lib"), cascading(app), cascading(docs)]);
     script.succeed("lib").succeed("app").succeed("docs");
     script.save("lib", "/p/lib/x").save("app", "/p/app/x");
     assert_eq!(updating(&script), ["lib"], "what it builds on comes first");
@@ -361,9 +358,8 @@ fn without_it_they_do_not() {
 
 #[test]
 fn servers_that_end_are_started_again_each_time_later() {
-    let options = Options { restart_servers: true, ..Options::new("/p/Tiltfile", Mode::Up) };
-    let mut script = Script::with_options(options);
-    script.load(vec![server("web")]).succeed("web");
+    let mut script = Script::loaded(vec![restarted(server("web"))]);
+    script.succeed("web");
     let mut delays = Vec::new();
     for _ in 0..8 {
         let spec = plan(&script.state).remove(&TaskId::Command(Owner::Resource("web".into())));

@@ -1,120 +1,176 @@
-//! The environment variables that lilt itself reads, standard folders, and lookup of programs in `PATH`.
+//! The environment variables that lilt reads and sets, standard folders, and lookup of programs in `PATH`.
 //!
-//! Variables that a Tiltfile reads (`os.environ`) or that commands inherit are not listed here.
+//! `docs/reference/environment.md` is generated from the tables of this module (`tests/environment_page.rs`). Variables that
+//! a Tiltfile reads (`os.environ`) or that commands inherit are not listed.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The address the web server listens on.
-pub const TILT_HOST: &str = "TILT_HOST";
-/// The port of the web server.
-pub const TILT_PORT: &str = "TILT_PORT";
-/// The file with the addresses of running sessions' APIs.
-pub const TILT_CONFIG: &str = "TILT_CONFIG";
-/// `1`: the web port requires no token, because a proxy in front of it authenticates.
-pub const TILT_DISABLE_HUD_AUTH: &str = "TILT_DISABLE_HUD_AUTH";
-/// Host names of proxies and tunnels in front of the web port, separated by commas.
-pub const LILT_ALLOWED_HOSTS: &str = "LILT_ALLOWED_HOSTS";
-/// If set, the next session on the same port reuses the web port's token.
-pub const LILT_KEEP_TOKEN: &str = "LILT_KEEP_TOKEN";
-/// The folder of Tilt's own settings. The two variables below are former names of it.
-pub const TILT_DEV_DIR: &str = "TILT_DEV_DIR";
-pub const WMDAEMON_HOME: &str = "WMDAEMON_HOME";
-pub const WINDMILL_DIR: &str = "WINDMILL_DIR";
-/// How many gigabytes of log a session keeps on disk; default 4.
-pub const LILT_LOG_LIMIT_GB: &str = "LILT_LOG_LIMIT_GB";
-/// If set and not empty, terminal output has no colours.
-pub const NO_COLOR: &str = "NO_COLOR";
-/// The user's home folder: `~`, and the parent of the default cache folder.
-pub const HOME: &str = "HOME";
-/// The user's name, shown to other sessions on the same cluster.
-pub const USER: &str = "USER";
-/// Fallback for [`USER`].
-pub const LOGNAME: &str = "LOGNAME";
-/// Folders searched for programs.
-pub const PATH: &str = "PATH";
-/// The editor of `lilt edit`, if [`TILT_EDITOR`] is not set.
-pub const KUBE_EDITOR: &str = "KUBE_EDITOR";
-/// The editor of `lilt args` and `lilt edit`; takes precedence over the others.
-pub const TILT_EDITOR: &str = "TILT_EDITOR";
-/// The editor if no other variable names one.
-pub const EDITOR: &str = "EDITOR";
-/// The Docker Compose program.
-pub const TILT_DOCKER_COMPOSE_CMD: &str = "TILT_DOCKER_COMPOSE_CMD";
-/// The cache folder; session folders live there.
-pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
-/// The user's browser, or several separated by colons; `%s` stands for the URL.
-pub const BROWSER: &str = "BROWSER";
-/// The terminal type; only `dumb` matters.
-pub const TERM: &str = "TERM";
-/// Set where a graphical browser can run (X11).
-pub const DISPLAY: &str = "DISPLAY";
-/// Set where a graphical browser can run (Wayland).
-pub const WAYLAND_DISPLAY: &str = "WAYLAND_DISPLAY";
-/// Set in WSL, where the browser of Windows can be used.
-pub const WSL_DISTRO_NAME: &str = "WSL_DISTRO_NAME";
-/// Set in SSH sessions: the user's browser is on another machine.
-pub const SSH_CONNECTION: &str = "SSH_CONNECTION";
-/// Set in SSH sessions with a terminal.
-pub const SSH_TTY: &str = "SSH_TTY";
+/// An environment variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Variable {
+    pub name: &'static str,
+    /// Lines of its description.
+    pub description: &'static [&'static str],
+}
 
-/// `poll` polls files instead of waiting for events, `events` never polls. By default lilt polls only where the file
-/// system does not report all changes.
-pub const LILT_WATCH: &str = "LILT_WATCH";
-/// If set, an update of a resource also updates the resources that depend on it.
-pub const LILT_CASCADE: &str = "LILT_CASCADE";
-/// If set, servers (`serve_cmd`) that exit are restarted, with a growing delay.
-pub const LILT_RESTART: &str = "LILT_RESTART";
-/// How to handle drift, that is objects deleted or changed in the cluster: `correct` reapplies them at once, `ignore`
-/// does not check for drift. By default lilt reports drift, and the next update corrects it.
-pub const LILT_DRIFT: &str = "LILT_DRIFT";
-/// The file to which the engine's events are recorded.
-pub const LILT_RECORD: &str = "LILT_RECORD";
-/// Commands, one per line, each of which runs `ctr` on one node of the cluster; images are loaded through them.
-pub const LILT_NODE_CTR: &str = "LILT_NODE_CTR";
-/// The address of the Docker engine.
-pub const DOCKER_HOST: &str = "DOCKER_HOST";
-/// The container engine that runs kind's nodes, if not Docker.
-pub const KIND_EXPERIMENTAL_PROVIDER: &str = "KIND_EXPERIMENTAL_PROVIDER";
+/// Variables about one subject.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    pub title: &'static str,
+    pub variables: &'static [Variable],
+}
 
-/// Every variable above.
-pub const ALL: &[&str] = &[
-    TILT_HOST,
-    TILT_PORT,
-    LILT_LOG_LIMIT_GB,
-    TILT_CONFIG,
-    TILT_DISABLE_HUD_AUTH,
-    LILT_ALLOWED_HOSTS,
-    LILT_KEEP_TOKEN,
-    TILT_DEV_DIR,
-    WMDAEMON_HOME,
-    WINDMILL_DIR,
-    NO_COLOR,
-    HOME,
-    USER,
-    LOGNAME,
-    PATH,
-    TILT_EDITOR,
-    KUBE_EDITOR,
-    EDITOR,
-    TILT_DOCKER_COMPOSE_CMD,
-    XDG_CACHE_HOME,
-    BROWSER,
-    TERM,
-    DISPLAY,
-    WAYLAND_DISPLAY,
-    WSL_DISTRO_NAME,
-    SSH_CONNECTION,
-    SSH_TTY,
-    LILT_WATCH,
-    LILT_CASCADE,
-    LILT_RESTART,
-    LILT_DRIFT,
-    LILT_RECORD,
-    LILT_NODE_CTR,
-    DOCKER_HOST,
-    KIND_EXPERIMENTAL_PROVIDER,
+/// Defines a constant for each variable, and the list of their groups.
+macro_rules! variables {
+    ($($title:literal { $($(#[doc = $doc:literal])+ $name:ident;)+ })+) => {
+        $($($(#[doc = $doc])+ pub const $name: &str = stringify!($name);)+)+
+
+        /// Every variable that lilt reads.
+        pub const READ: &[Group] = &[
+            $(Group {
+                title: $title,
+                variables: &[$(Variable { name: $name, description: &[$($doc),+] }),+],
+            }),+
+        ];
+    };
+}
+
+variables! {
+    "Sessions" {
+        /// The address the web server listens on, if `--host` is not given; for other commands the host of the session.
+        TILT_HOST;
+        /// The port of the web server, if `--port` is not given; for other commands the port of the session.
+        TILT_PORT;
+        /// The file with the addresses of running sessions' APIs; default `~/.tilt-dev/config`.
+        TILT_CONFIG;
+        /// The folder of Tilt's own settings; default `~/.tilt-dev`.
+        TILT_DEV_DIR;
+        /// A former name of `TILT_DEV_DIR`.
+        WMDAEMON_HOME;
+        /// A former name of `TILT_DEV_DIR`.
+        WINDMILL_DIR;
+        /// `1`: the web port requires no token, because a proxy in front of it authenticates.
+        TILT_DISABLE_HUD_AUTH;
+    }
+    "Programs" {
+        /// The editor of `lilt args` and `lilt edit`; takes precedence over the others.
+        TILT_EDITOR;
+        /// The editor of `lilt edit`, if `TILT_EDITOR` is not set.
+        KUBE_EDITOR;
+        /// The editor if no other variable names one.
+        EDITOR;
+        /// The Docker Compose program; default `docker compose`.
+        TILT_DOCKER_COMPOSE_CMD;
+        /// The user's browser, or several separated by colons; `%s` stands for the URL.
+        BROWSER;
+        /// Folders searched for programs.
+        PATH;
+    }
+    "Kubernetes and Docker" {
+        /// The kubeconfig files; default `~/.kube/config`.
+        KUBECONFIG;
+        /// Commands, one per line, each of which runs `ctr` on one node of the cluster; images are loaded through them.
+        LILT_NODE_CTR;
+        /// The container engine that runs kind's nodes, if not Docker.
+        KIND_EXPERIMENTAL_PROVIDER;
+        /// The address of the Docker engine.
+        DOCKER_HOST;
+        /// The context of the Docker CLI whose engine is used, if `DOCKER_HOST` is not set.
+        DOCKER_CONTEXT;
+        /// The folder of the Docker CLI's configuration, with contexts and registry logins; default `~/.docker`.
+        DOCKER_CONFIG;
+        /// If set, the connection to the Docker engine uses TLS and verifies its certificate.
+        DOCKER_TLS_VERIFY;
+        /// If set, the connection to the Docker engine uses TLS.
+        DOCKER_TLS;
+        /// The folder of the certificates for TLS; default `DOCKER_CONFIG`.
+        DOCKER_CERT_PATH;
+        /// The version of the Docker API to use.
+        DOCKER_API_VERSION;
+        /// `0`: images are built by the classic builder instead of BuildKit.
+        DOCKER_BUILDKIT;
+        /// The platform that images are built for, unless `docker_build(platform=…)` says otherwise.
+        DOCKER_DEFAULT_PLATFORM;
+        /// Profiles of Docker Compose, unless `docker_compose(profiles=…)` names others.
+        COMPOSE_PROFILES;
+        /// Registry logins of Podman.
+        REGISTRY_AUTH_FILE;
+    }
+    "Terminal and folders" {
+        /// If set and not empty, terminal output has no colours.
+        NO_COLOR;
+        /// The terminal type; only `dumb` matters.
+        TERM;
+        /// The user's home folder: `~`, and the parent of the default cache folder.
+        HOME;
+        /// The cache folder; session folders live there. Default `~/.cache`.
+        XDG_CACHE_HOME;
+        /// The folder of data, where extensions are stored.
+        XDG_DATA_HOME;
+        /// The folder where a rootless Docker or Podman listens.
+        XDG_RUNTIME_DIR;
+        /// The user's name, shown to other sessions on the same cluster.
+        USER;
+        /// Fallback for `USER`.
+        LOGNAME;
+        /// Set where a graphical browser can run (X11).
+        DISPLAY;
+        /// Set where a graphical browser can run (Wayland).
+        WAYLAND_DISPLAY;
+        /// Set in WSL, where the browser of Windows can be used.
+        WSL_DISTRO_NAME;
+        /// Set in SSH sessions: the user's browser is on another machine.
+        SSH_CONNECTION;
+        /// Set in SSH sessions with a terminal.
+        SSH_TTY;
+    }
+}
+
+/// The variables that lilt sets for the commands it runs.
+pub const SET: &[Variable] = &[
+    Variable { name: "TILT_HOST", description: &["The host of the session."] },
+    Variable { name: "TILT_PORT", description: &["The port of the session."] },
+    Variable { name: "TILT_DISABLE_ANALYTICS", description: &["Always `1`."] },
+    Variable {
+        name: "KUBECONFIG",
+        description: &["A kubeconfig whose current context is the cluster of the resource."],
+    },
+    Variable {
+        name: "TILT_IMAGE_0",
+        description: &["And `_1` and so on: references of the built images of `image_deps`."],
+    },
+    Variable {
+        name: "TILT_IMAGE_MAP_0",
+        description: &["And `_1` and so on: names of the images of `image_deps`."],
+    },
+    Variable {
+        name: "PYTHONUNBUFFERED",
+        description: &["`1`, with `LINES` and `COLUMNS`, unless they are set: output comes at once."],
+    },
+    Variable {
+        name: "LILT_COMMAND",
+        description: &["Identifies the processes that a command started, so that they can be ended."],
+    },
 ];
+
+/// Variables of earlier versions that are ignored, each with its replacement.
+pub const REMOVED: &[(&str, &str)] = &[
+    ("LILT_ALLOWED_HOSTS", "use --allowed-host"),
+    ("LILT_CASCADE", "use update_settings(cascade=True) or k8s_resource(cascade=True) in the Tiltfile"),
+    ("LILT_DRIFT", "use update_settings(drift='correct') or drift='ignore' in the Tiltfile"),
+    ("LILT_KEEP_TOKEN", "use --keep-token"),
+    ("LILT_LOG_LIMIT_GB", "use --log-limit, for example --log-limit=20GB"),
+    ("LILT_RECORD", "use --record"),
+    ("LILT_RESTART", "use local_resource(restart=True) in the Tiltfile"),
+    ("LILT_WATCH", "use --watch-mode"),
+];
+
+/// Returns a warning for each of [`REMOVED`] that is set.
+pub fn warnings_of_removed() -> Vec<String> {
+    let set = REMOVED.iter().filter(|(name, _)| variable(name).is_some());
+    set.map(|(name, replacement)| format!("warning: {name} is no longer read: {replacement}")).collect()
+}
 
 /// Returns the value of a variable; an empty one counts as not set, as in Tilt.
 pub fn variable(name: &str) -> Option<String> {

@@ -54,6 +54,16 @@ pub struct Batch {
     pub notice: Option<Failure>,
 }
 
+/// Whether files are watched by events or polled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WatchMode {
+    /// Polls only where the file system does not report all changes.
+    #[default]
+    Auto,
+    Poll,
+    Events,
+}
+
 /// A handle to the watcher thread, which ends with the last handle and subscription.
 #[derive(Clone, Debug)]
 pub struct Watcher {
@@ -117,16 +127,16 @@ enum Command {
 impl Watcher {
     /// Starts the watcher thread.
     #[cfg(target_os = "linux")]
-    pub fn start() -> Result<Watcher, Failure> {
+    pub fn start(mode: WatchMode) -> Result<Watcher, Failure> {
         let (commands, received) = mpsc::channel();
         let (waker, wake_receiver) = wake_pair().map_err(not_watched)?;
         let poller_waker = waker.try_clone().map_err(not_watched)?;
-        let handle = service::start(received, wake_receiver, poller_waker)?;
+        let handle = service::start(received, wake_receiver, poller_waker, mode)?;
         Ok(Watcher { thread: Arc::new(Thread { commands: Some(commands), waker, handle: Some(handle) }) })
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub fn start() -> Result<Watcher, Failure> {
+    pub fn start(_mode: WatchMode) -> Result<Watcher, Failure> {
         Err(Failure::environment("lilt cannot watch files on this system yet")
             .hint("run it on Linux, or in a Linux container that shares the project's folder"))
     }

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::time::Duration;
 
 use lilt_host::process::{Exit, Launch, Process};
-use lilt_host::watch::Watcher;
+use lilt_host::watch::{WatchMode, Watcher};
 use lilt_host::{files, limits};
 use lilt_model::Unreachable;
 use lilt_model::command::Command;
@@ -38,7 +38,7 @@ async fn watch_and_commands_recover_from_shortage_of_descriptors() {
     let root = folder.path().canonicalize().expect("it exists");
     let source =
         tempfile::NamedTempFile::new_in(folder.path().parent().expect("its parent")).expect("a file");
-    let watcher = Watcher::start().expect("a watcher");
+    let watcher = Watcher::start(WatchMode::default()).expect("a watcher");
     let mut watched = watcher
         .subscribe(FileSet { roots: vec![root.clone()], ..FileSet::default() })
         .expect("a subscription");

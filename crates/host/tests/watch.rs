@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lilt_host::watch::{Subscription, Watcher};
+use lilt_host::watch::{Subscription, WatchMode, Watcher};
 use lilt_model::files::{ChangedPath, FileSet, IgnoreRule, Manner};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -27,7 +27,7 @@ impl Fixture {
     fn new() -> Fixture {
         Fixture {
             folder: tempfile::tempdir().expect("a temporary folder"),
-            watcher: Watcher::start().expect("a watcher"),
+            watcher: Watcher::start(WatchMode::default()).expect("a watcher"),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::files::IgnoreRule;
 use crate::names::ResourceName;
 use crate::resource::Resource;
 use crate::secret::Secret;
-use crate::settings::{CiSettings, DockerPrune, ServerSideApply, Telemetry};
+use crate::settings::{CiSettings, DockerPrune, DriftPolicy, ServerSideApply, Telemetry};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Project {
@@ -47,6 +47,11 @@ pub struct Settings {
     /// Whether lilt's agent may come into containers, where nothing else says so.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub live_update_agent: bool,
+    /// The default of [`Resource::cascade`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cascade: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub drift: DriftPolicy,
     /// Images that nothing uses and that are not worth a warning; `*` means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suppress_unused_image_warnings: Vec<String>,
@@ -81,6 +86,8 @@ impl Default for Settings {
             default_registry: None,
             server_side_apply: ServerSideApply::default(),
             live_update_agent: true,
+            cascade: false,
+            drift: DriftPolicy::default(),
             suppress_unused_image_warnings: Vec::new(),
             watch_ignores: Vec::new(),
             ci: CiSettings::default(),

@@ -22,6 +22,9 @@ pub struct Resource {
     pub trigger_mode: TriggerMode,
     /// Whether it comes up by itself at start.
     pub auto_init: bool,
+    /// Whether an update of one of `resource_deps` also updates this resource.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cascade: bool,
     pub body: Body,
 }
 
@@ -45,6 +48,9 @@ pub struct LocalResource {
     /// Tells whether `serve` is ready; without one it is as soon as it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readiness_probe: Option<Probe>,
+    /// Whether `serve` is restarted, with a growing delay, when it exits.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub restart: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,4 +68,9 @@ pub struct Link {
     pub url: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }

@@ -100,6 +100,19 @@ pub enum ServerSideApply {
     Never,
 }
 
+/// What to do about drift: objects that were deleted or changed in the cluster by others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriftPolicy {
+    /// Report it; the next update corrects it.
+    #[default]
+    Report,
+    /// Correct it at once.
+    Correct,
+    /// Do not watch for it.
+    Ignore,
+}
+
 /// A command that gets what a session measured, from time to time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Telemetry {

@@ -263,7 +263,7 @@ impl Shared {
                     }
                     dropped.files.iter().for_each(|path| file::remove(path));
                     if dropped.first_time {
-                        self.tell("the log has reached its limit on disk (LILT_LOG_LIMIT_GB); from here on its oldest lines are given up");
+                        self.tell("the log has reached its limit on disk (--log-limit); from here on its oldest lines are given up");
                     }
                 }
                 Err(error) => {

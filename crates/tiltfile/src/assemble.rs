@@ -54,6 +54,7 @@ struct Defaults<'d> {
     trigger_mode: TriggerMode,
     timeout: u32,
     live_update_agent: bool,
+    cascade: bool,
     kinds: &'d ObjectKinds,
 }
 
@@ -107,6 +108,7 @@ pub(crate) fn assemble(mut declared: Declarations, inputs: AssemblyInputs) -> Re
         trigger_mode: default_mode,
         timeout,
         live_update_agent: declared.settings.live_update_agent,
+        cascade: declared.settings.cascade,
         kinds: &declared.kinds,
     };
     for mut workload in workloads {
@@ -123,15 +125,14 @@ pub(crate) fn assemble(mut declared: Declarations, inputs: AssemblyInputs) -> Re
                 format!("default_registry('{}') is not supported with Docker Compose", registry.host);
             problems.add(&compose.span, Failure::user(message));
         }
-        let services =
-            compose::resources(compose, default_mode, &mut images, &mut dependencies, &mut problems);
+        let services = compose::resources(compose, defaults, &mut images, &mut dependencies, &mut problems);
         resources.extend(services);
     }
     for local in &declared.locals {
         let named: Vec<_> =
             local.resource_deps.iter().map(|name| (name.clone(), local.span.clone())).collect();
         dependencies.add(&local.name, &named);
-        resources.push(local_resource(local, default_mode, &inputs.ignored_everywhere));
+        resources.push(local_resource(local, defaults, &inputs.ignored_everywhere));
     }
     if !rest.is_empty() {
         resources.push(uncategorized(rest, timeout));
@@ -188,6 +189,7 @@ fn kubernetes_resource(
         resource_deps: names(workload.resource_deps.into_iter().map(|(name, _)| name)),
         trigger_mode: workload.trigger_mode.unwrap_or(defaults.trigger_mode),
         auto_init: workload.auto_init,
+        cascade: workload.cascade.unwrap_or(defaults.cascade),
         body: Body::Kubernetes(KubernetesResource {
             cluster,
             images: needed.targets,
@@ -238,7 +240,7 @@ fn refuse_restarts(
 
 fn local_resource(
     local: &LocalDeclaration,
-    default_mode: TriggerMode,
+    defaults: Defaults<'_>,
     ignored_everywhere: &[IgnoreRule],
 ) -> Resource {
     let mut files = FileSet::new(local.deps.clone(), local.ignores.clone());
@@ -248,14 +250,16 @@ fn local_resource(
         labels: local.labels.clone(),
         links: local.links.clone(),
         resource_deps: names(local.resource_deps.iter().cloned()),
-        trigger_mode: local.trigger_mode.unwrap_or(default_mode),
+        trigger_mode: local.trigger_mode.unwrap_or(defaults.trigger_mode),
         auto_init: local.auto_init,
+        cascade: local.cascade.unwrap_or(defaults.cascade),
         body: Body::Local(LocalResource {
             update: local.update.clone(),
             serve: local.serve.clone(),
             files,
             allow_parallel: local.allow_parallel,
             readiness_probe: local.readiness_probe.clone(),
+            restart: local.restart,
         }),
     }
 }
@@ -269,6 +273,7 @@ fn uncategorized(objects: Vec<object::Object>, timeout: u32) -> Resource {
         resource_deps: Vec::new(),
         trigger_mode: TriggerMode::Auto,
         auto_init: true,
+        cascade: false,
         body: Body::Kubernetes(KubernetesResource {
             objects,
             origins,

@@ -146,6 +146,7 @@ pub(crate) struct ServiceOptions {
     pub(crate) links: Vec<Link>,
     pub(crate) labels: Vec<String>,
     pub(crate) auto_init: Option<bool>,
+    pub(crate) cascade: Option<bool>,
     /// Also those that the Compose files name.
     pub(crate) resource_deps: Vec<String>,
 }
@@ -174,6 +175,7 @@ pub(crate) struct ResourceOptions {
     pub(crate) extra_pod_selectors: Vec<BTreeMap<String, String>>,
     pub(crate) discovery_strategy: Option<DiscoveryStrategy>,
     pub(crate) live_update_agent: Option<bool>,
+    pub(crate) cascade: Option<bool>,
     /// A context of kubeconfig; empty: that of the session.
     pub(crate) context: String,
     pub(crate) links: Vec<Link>,
@@ -193,6 +195,8 @@ pub(crate) struct LocalDeclaration {
     pub(crate) resource_deps: Vec<String>,
     pub(crate) allow_parallel: bool,
     pub(crate) readiness_probe: Option<Probe>,
+    pub(crate) restart: bool,
+    pub(crate) cascade: Option<bool>,
     pub(crate) links: Vec<Link>,
     pub(crate) labels: Vec<String>,
 }

@@ -148,6 +148,7 @@ cases! {
     error_docker_compose_empty
     error_docker_compose_type
     error_dockerfile
+    error_drift_policy
     error_duplicate_image
     error_duplicate_object
     error_enabled_unknown
@@ -215,6 +216,7 @@ cases! {
     error_reserved
     error_restart_container
     error_restart_process_last
+    error_restart_without_server
     error_secret
     error_selectors
     error_struct
@@ -249,8 +251,8 @@ cases! {
     ignores
     image_sources
     images
-    k8s_resource
     json_path_braces
+    k8s_resource
     kinds
     language
     listdir_missing
@@ -274,6 +276,7 @@ cases! {
     templates_without_images
     test_builtin
     thin_path
+    update_policies
     warnings
     workload_names
     workload_names_loaded

@@ -25,6 +25,8 @@ fn reference_pages_match_the_code() {
             let name = path.file_name().expect("it has a name").to_string_lossy().into_owned();
             (name, std::fs::read_to_string(&path).expect("it can be read"))
         })
+        // Others are generated elsewhere.
+        .filter(|(_, text)| text.starts_with(HEAD))
         .collect();
     if found == wanted {
         return;
@@ -36,7 +38,7 @@ fn reference_pages_match_the_code() {
     for (name, text) in &wanted {
         std::fs::write(folder.join(name), text).expect("write a page");
     }
-    panic!("docs/reference was out of date and has been written anew: commit it");
+    panic!("docs/reference was out of date and has been written: commit it");
 }
 
 #[test]

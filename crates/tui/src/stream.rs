@@ -46,7 +46,7 @@ pub async fn follow(reader: Reader, options: StreamOptions, cancel: Cancellation
 }
 
 fn dropped(lines: u64) -> String {
-    format!("({lines} lines were dropped before they could be printed: see LILT_LOG_LIMIT_GB)\n")
+    format!("({lines} lines were dropped before they could be printed: see --log-limit)\n")
 }
 
 /// Learns the resources that have come since a revision: before their first lines are painted.

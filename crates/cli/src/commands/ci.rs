@@ -35,6 +35,7 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
         lines: ci.lines.options(),
         ci_timeout: Some(ci.timeout),
         environment: Vec::new(),
+        session: ci.session,
     };
     let mut logs = None;
     let ended = session::run(plan, bound, |reader: Reader, _| {

@@ -106,7 +106,7 @@ pub(crate) async fn run(logs: Logs) -> anyhow::Result<ExitCode> {
 fn incomplete<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> Vec<String> {
     let count = |name| header(name).filter(|count| *count != "0");
     let missing = count(lilt_server::logs::MISSING)
-        .map(|missing| format!("{missing} older lines are no longer kept (LILT_LOG_LIMIT_GB)"));
+        .map(|missing| format!("{missing} older lines are no longer kept (--log-limit)"));
     let lost = count(lilt_server::logs::LOST)
         .map(|lost| format!("{lost} lines are missing: they could not be written to disk"));
     missing.into_iter().chain(lost).collect()
@@ -333,7 +333,7 @@ mod tests {
         };
         assert!(warnings("0", "0").is_empty());
         assert_eq!(warnings("0", "12"), ["12 lines are missing: they could not be written to disk"]);
-        assert_eq!(warnings("3", "0"), ["3 older lines are no longer kept (LILT_LOG_LIMIT_GB)"]);
+        assert_eq!(warnings("3", "0"), ["3 older lines are no longer kept (--log-limit)"]);
         assert_eq!(warnings("3", "12").len(), 2);
     }
 

@@ -10,7 +10,7 @@ use lilt_host::terminal;
 use lilt_model::Failure;
 use serde_json::{Value, json};
 
-/// Print the states of a session that was recorded with LILT_RECORD=FILE
+/// Print the states of a session that was recorded with `lilt up --record FILE`
 #[derive(Args, Debug)]
 pub(crate) struct Replay {
     file: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Replay {
 pub(crate) fn run(arguments: &Replay) -> anyhow::Result<ExitCode> {
     let text = lilt_host::files::read(&arguments.file).ok_or_else(|| {
         Failure::user(format!("{} cannot be read", arguments.file.display()))
-            .hint("LILT_RECORD=FILE lilt up records a session")
+            .hint("`lilt up --record FILE` records a session")
     })?;
     let mut turn = 0u64;
     let mut written: std::io::Result<()> = Ok(());

@@ -36,6 +36,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
         lines: up.lines.options(),
         ci_timeout: None,
         environment: Vec::new(),
+        session: up.session,
     };
     let ended = session::run(plan, bound, |_, _| std::future::pending()).await;
     // However it ended: what it deployed is there.

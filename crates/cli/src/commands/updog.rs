@@ -16,7 +16,7 @@ use lilt_tui::TerminalMode;
 use lilt_tui::stream::PrintedLines;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{Project, Web};
+use crate::arguments::{Project, SessionOptions, Web};
 use crate::session::{self, Plan};
 
 /// Run a session that has no Tiltfile, with the objects of files, until Ctrl-C
@@ -54,6 +54,7 @@ pub(crate) async fn run(updog: Updog) -> anyhow::Result<ExitCode> {
         lines: updog.lines.options(),
         ci_timeout: None,
         environment: Vec::new(),
+        session: SessionOptions::default(),
     };
     let mut refused = None;
     session::run(plan, bound, |_, cancel| load(connect, documents, cancel, &mut refused)).await?;

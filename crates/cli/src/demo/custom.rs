@@ -12,7 +12,7 @@ use lilt_model::Failure;
 use lilt_tui::TerminalMode;
 use lilt_tui::stream::StreamOptions;
 
-use crate::arguments::{Demo, Project};
+use crate::arguments::{Demo, Project, SessionOptions};
 use crate::session::{self, Plan};
 
 /// Which project to run.
@@ -70,6 +70,7 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<Option<ExitCode>> {
         lines: StreamOptions::default(),
         ci_timeout: None,
         environment: Vec::new(),
+        session: SessionOptions::default(),
     };
     session::run(plan, bound, |_, _| std::future::pending()).await?;
     Ok(Some(ExitCode::SUCCESS))

@@ -51,6 +51,7 @@ mod tests {
             resource_deps: deps.iter().copied().map(ResourceName::new).collect(),
             trigger_mode: TriggerMode::Auto,
             auto_init: true,
+            cascade: false,
             body: Body::Local(LocalResource::default()),
         }
     }

@@ -205,7 +205,7 @@ async fn examine(
     let kubeconfig = if name.is_session() { None } else { settings.kubeconfig.write_for(name.as_str())? };
     let written = settings.kubeconfig.written().filter(|_| name.is_session());
     info.config_path = kubeconfig.clone().or_else(|| written.map(|written| written.path.clone()));
-    info.node_commands = settings.extra.node_commands_of(name, &info.context);
+    info.node_commands = settings.node_commands_of(name, &info.context);
     let image_delivery::ImageDelivery { engine, mut warnings } =
         image_delivery::find(guardian, docker, &mut info).await?;
     warnings.extend(remote::warning(&cluster).await);

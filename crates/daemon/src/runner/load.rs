@@ -312,6 +312,7 @@ mod tests {
             resource_deps: Vec::new(),
             trigger_mode: TriggerMode::Auto,
             auto_init: true,
+            cascade: false,
             body: Body::Local(LocalResource {
                 serve: Some(Command::shell("serve", "/")),
                 ..LocalResource::default()

@@ -48,7 +48,9 @@ fn what_somebody_changes_or_deletes_is_told_and_put_right_by_the_next_update() {
 #[test]
 fn it_is_put_right_at_once_where_a_setting_says_so() {
     let site = site("drift-now");
-    let lilt = site.up().variable("LILT_DRIFT", "correct").start();
+    let tiltfile = format!("update_settings(drift='correct')\n{}", site.project.read("Tiltfile"));
+    site.project.write("Tiltfile", &tiltfile);
+    let lilt = site.up().start();
     lilt.wait_until_ready("web");
     let before = site.read("deployment/web", ".metadata.uid");
     site.namespace.kubectl(&["delete", "deployment/web"]);

@@ -40,7 +40,9 @@ fn a_namespace_that_is_deleted_comes_back_with_the_next_update() {
 #[test]
 fn a_namespace_that_is_deleted_comes_back_at_once_where_a_setting_says_so() {
     let (site, inner) = site("gone-now");
-    let lilt = site.up().variable("LILT_DRIFT", "correct").start();
+    let tiltfile = format!("update_settings(drift='correct')\n{}", site.project.read("Tiltfile"));
+    site.project.write("Tiltfile", &tiltfile);
+    let lilt = site.up().start();
     lilt.wait_until_ready("web");
     site.namespace.kubectl(&["delete", "namespace", &inner]);
     eventually("it runs again", || runs(&site, &inner).then_some(()));

@@ -111,10 +111,21 @@ fn a_command_that_writes_what_it_watches_is_held() {
 
 #[test]
 fn servers_can_be_started_again() {
-    let project = Project::new(&[("Tiltfile", "local_resource('web', serve_cmd='echo up; exit 5')\n")]);
-    let lilt = Start::up(&project).variable("LILT_RESTART", "1").start();
+    let project =
+        Project::new(&[("Tiltfile", "local_resource('web', serve_cmd='echo up; exit 5', restart=True)\n")]);
+    let lilt = Start::up(&project).start();
     lilt.has_lines("web │ up", 2);
     lilt.quit();
+}
+
+#[test]
+fn removed_variables_cause_a_warning() {
+    let project = Project::new(&[("Tiltfile", "")]);
+    let ended =
+        Start::ci(&project).variable("LILT_DRIFT", "correct").variable("LILT_WATCH", "poll").run().clean(0);
+    ended
+        .says("warning: LILT_DRIFT is no longer read: use update_settings(drift='correct')")
+        .says("warning: LILT_WATCH is no longer read: use --watch-mode");
 }
 
 #[test]
@@ -137,11 +148,12 @@ fn updates_cascade_if_they_are_to() {
     let project = Project::new(&[
         (
             "Tiltfile",
-            "local_resource('lib', 'cat x', deps=['x'])\nlocal_resource('app', 'echo built', resource_deps=['lib'])\n",
+            "local_resource('lib', 'cat x', deps=['x'])\n\
+             local_resource('app', 'echo built', resource_deps=['lib'], cascade=True)\n",
         ),
         ("x", "one\n"),
     ]);
-    let lilt = Start::up(&project).variable("LILT_CASCADE", "1").start();
+    let lilt = Start::up(&project).start();
     lilt.wait_for_words("app", "built");
     lilt.wait_until_ready("app");
     project.write("x", "two\n");
@@ -194,8 +206,7 @@ fn a_recorded_session_can_be_replayed() {
         ("x", ""),
         ("secret.yaml", secret),
     ]);
-    let record = project.file("record.jsonl");
-    let lilt = Start::up(&project).variable("LILT_RECORD", &record).start();
+    let lilt = Start::up(&project).argument("--record=record.jsonl").start();
     lilt.wait_until("b", "has failed", |it| it["status"]["updateStatus"] == "error");
     lilt.wait_until_ready("c");
     let names = ["(Tiltfile)", "a", "b", "c"];

@@ -236,13 +236,13 @@ local_resource('bytes', 'printf "a\\377b\\n\\033[31mred\\033[0m\\r\\n"', allow_p
 #[test]
 fn the_limit_is_kept_and_told() {
     let live = Live::start_with("local_resource('many', 'seq -f \"line number %.0f\" 300000')\n", |start| {
-        start.variable("LILT_LOG_LIMIT_GB", "0.003")
+        start.argument("--log-limit=3MB")
     });
-    live.lilt.wait_for_line("LILT_LOG_LIMIT_GB");
+    live.lilt.wait_for_line("--log-limit");
     live.lilt.wait_for_words("many", "line number 300000");
     let ended = live.command(&["many"]).run().clean(0);
     assert!(
-        ended.stderr().ends_with(" older lines are no longer kept (LILT_LOG_LIMIT_GB)\n"),
+        ended.stderr().ends_with(" older lines are no longer kept (--log-limit)\n"),
         "{}",
         ended.stderr()
     );
@@ -251,7 +251,7 @@ fn the_limit_is_kept_and_told() {
     assert!((10_000..300_000).contains(&kept.lines().count()), "{}", kept.lines().count());
     live.lilt.quit();
     let project = Project::new(&[("Tiltfile", "")]);
-    Start::up(&project).variable("LILT_LOG_LIMIT_GB", "much").run().clean(1).says("no number of gigabytes");
+    Start::up(&project).argument("--log-limit=much").run().clean(1).says("expected a size");
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn a_user_who_wants_no_token_is_asked_for_none() {
 #[test]
 fn pages_of_a_proxy_that_the_user_names_come_in() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
-    let start = Start::up(&project).variable("LILT_ALLOWED_HOSTS", "dev.example,other.example:8443");
+    let start = Start::up(&project).argument("--allowed-host=dev.example,other.example:8443");
     let lilt =
         start.argument("--allowed-host=box.example").argument("--allowed-host=a.example,b.example").start();
     let from = |origin: &str| ask(lilt.port(), "GET", RESOURCES, &format!("Origin: {origin}\r\n"), "").0;
@@ -157,9 +157,9 @@ fn pages_of_a_proxy_that_the_user_names_come_in() {
     assert_eq!((from("https://box.example"), from("http://b.example")), (200, 200));
     assert_eq!((from("https://evil.example"), from("https://other.example")), (403, 403));
     lilt.quit();
-    let wrong = Start::up(&project).variable("LILT_ALLOWED_HOSTS", "*.example").run().clean(1);
+    let wrong = Start::up(&project).argument("--allowed-host=*.example").run().clean(1);
     assert!(
-        wrong.stderr().contains("LILT_ALLOWED_HOSTS: \"*.example\" is not a host name"),
+        wrong.stderr().contains("--allowed-host: \"*.example\" is not a host name"),
         "{}",
         wrong.output()
     );

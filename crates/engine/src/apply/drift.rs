@@ -5,10 +5,11 @@
 
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::log::Level;
+use lilt_model::settings::DriftPolicy;
 use lilt_model::{ClusterName, ResourceName};
 
 use crate::event::{Deployed, Drift};
-use crate::state::{DriftHabit, KubernetesState, ResourceState, State, UNCATEGORIZED};
+use crate::state::{KubernetesState, ResourceState, State, UNCATEGORIZED};
 
 /// Of what a command deploys, each object has a watch of its own, as nothing marks them as ours.
 const MOST_ALONE: usize = 50;
@@ -56,6 +57,9 @@ pub(super) fn gone(state: &mut State, scope: &ObjectScope, name: &str, mark: &st
 
 /// None: it is not there.
 fn saw(state: &mut State, cluster: &ClusterName, object: ObjectRef, mark: Option<String>) {
+    if state.settings.drift == DriftPolicy::Ignore {
+        return;
+    }
     let Some(name) = state.clusters.get(cluster).applied.get(&object).cloned() else { return };
     let Some(resource) = state.resources.get_mut(&name) else { return };
     let updating = resource.update.is_some();
@@ -93,7 +97,7 @@ fn known_mark<'k>(kubernetes: &'k KubernetesState, object: &ObjectRef) -> Option
 
 /// Remembers a drift or that there is none, and says so if that is news.
 fn note(state: &mut State, name: &ResourceName, object: ObjectRef, drift: Option<Drift>) {
-    let correct = state.options.drift == DriftHabit::Correct;
+    let correct = state.settings.drift == DriftPolicy::Correct;
     let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
         return;
     };
@@ -172,9 +176,6 @@ pub(super) fn update_ended(state: &mut State, name: &ResourceName) {
 
 /// Objects are ours from now on.
 pub(super) fn adopt(state: &mut State, name: &ResourceName, deployed: &Deployed) {
-    if state.options.drift == DriftHabit::Ignore {
-        return;
-    }
     let labelled = deployed.is_labelled();
     let cluster_name = state.cluster_of(name);
     let cluster = state.clusters.get_mut(&cluster_name);
@@ -225,13 +226,29 @@ pub(super) fn disown(state: &mut State, name: &ResourceName) {
     }
 }
 
+/// Applies a changed policy: what is ignored from now on is forgotten.
+pub(super) fn policy_changed(state: &mut State) {
+    state.touch_session();
+    if state.settings.drift != DriftPolicy::Ignore {
+        return;
+    }
+    let names: Vec<ResourceName> = state.resources.keys().cloned().collect();
+    for name in names {
+        let kubernetes = state.resources.get_mut(&name).and_then(ResourceState::kubernetes_mut);
+        let Some(drifting) = kubernetes.map(|kubernetes| &mut kubernetes.drifting) else { continue };
+        drifting.suspects.clear();
+        drifting.found.clear();
+        state.touch(&name);
+    }
+}
+
 /// Whether what was found is to be put right without being asked.
 pub(crate) fn corrects(state: &State, resource: &ResourceState) -> bool {
     let Some(drifting) = resource.kubernetes().map(|kubernetes| &kubernetes.drifting) else { return false };
     if drifting.found.is_empty() {
         return false;
     }
-    let wanted = state.options.drift == DriftHabit::Correct && drifting.corrections < MOST_CORRECTIONS;
+    let wanted = state.settings.drift == DriftPolicy::Correct && drifting.corrections < MOST_CORRECTIONS;
     (wanted && !has_failed(state, resource)) || drifting.needed
 }
 

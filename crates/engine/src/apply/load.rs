@@ -14,7 +14,7 @@ use lilt_model::secret::{Redactor, Secret};
 use lilt_model::{Failure, ImageName, ResourceName, yaml};
 use serde_json::Value;
 
-use crate::apply::{alarm, switch, update};
+use crate::apply::{alarm, drift, switch, update};
 use crate::cause::Cause;
 use crate::controllers::{command, port_forward};
 use crate::event::WatchId;
@@ -234,8 +234,11 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
     let enabled: Option<BTreeSet<ResourceName>> =
         project.enabled.map(|enabled| enabled.into_iter().collect());
     if tiltfile.is_tiltfile() {
-        state.settings = project.settings;
+        let before = std::mem::replace(&mut state.settings, project.settings);
         telemetry::configured(state);
+        if state.settings.drift != before.drift {
+            drift::policy_changed(state);
+        }
     }
     let named: BTreeSet<&ResourceName> = project.resources.iter().map(|resource| &resource.name).collect();
     let own = state.resources.iter().filter(|(_, resource)| resource.tiltfile == *tiltfile);

@@ -48,7 +48,7 @@ pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName
     let completed = ready && is_finite(resource);
     note_standing(state, name, standing);
     state.set_alarm(Some(name), look_again);
-    let (at, cascade) = (state.now, state.options.cascade);
+    let at = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return Vec::new() };
     if completed && let Some(kubernetes) = resource.kubernetes_mut() {
         kubernetes.completed = true;
@@ -64,8 +64,8 @@ pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName
             *known = Some((met, at));
         }
     }
-    if first_time || told || (cascade && (turned || renewed)) {
-        return tell_dependents(state, name, first_time, renewed && cascade && !first_time);
+    if first_time || told || turned || renewed {
+        return tell_dependents(state, name, first_time, renewed && !first_time);
     }
     Vec::new()
 }
@@ -100,12 +100,12 @@ fn tell_dependents(
     let dependents: Vec<ResourceName> = state.dependents.get(name).into_iter().flatten().cloned().collect();
     let mut concerned = Vec::new();
     for dependent in dependents {
-        let cascade = state.options.cascade;
         let Some(resource) = state.resources.get_mut(&dependent).filter(|it| !it.disabled) else { continue };
         if first_time {
             resource.unmet.remove(name);
         }
-        if renewed && resource.started_once {
+        let cascade = resource.spec.cascade;
+        if cascade && renewed && resource.started_once {
             resource.renewed_dependencies.insert(name.clone());
         }
         if first_time || cascade || !resource.started_once {

@@ -97,7 +97,7 @@ fn unmet(state: &State, resource: &ResourceState) -> Vec<Dependency> {
     let is_missing = |name: &&lilt_model::ResourceName| {
         let first = !resource.started_once && resource.unmet.contains(*name);
         // With the cascade, a rebuild too waits until what it builds on is done.
-        let again = state.options.cascade
+        let again = resource.spec.cascade
             && state
                 .resources
                 .get(*name)

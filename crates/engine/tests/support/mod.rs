@@ -392,6 +392,20 @@ pub fn after(mut resource: Resource, dependencies: &[&str]) -> Resource {
     resource
 }
 
+/// An update of one of its dependencies updates it, too.
+pub fn cascading(mut resource: Resource) -> Resource {
+    resource.cascade = true;
+    resource
+}
+
+/// Its server is restarted when it exits.
+pub fn restarted(mut resource: Resource) -> Resource {
+    if let Body::Local(local) = &mut resource.body {
+        local.restart = true;
+    }
+    resource
+}
+
 pub fn resource(name: &str, body: Body) -> Resource {
     Resource {
         name: name.into(),
@@ -400,6 +414,7 @@ pub fn resource(name: &str, body: Body) -> Resource {
         resource_deps: Vec::new(),
         trigger_mode: TriggerMode::Auto,
         auto_init: true,
+        cascade: false,
         body,
     }
 }

@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::WatchMode;
+
 /// Names of such file systems in `mountinfo`, besides `fuse.<name>`.
 const EVENTLESS: [&str; 17] = [
     "9p",
@@ -28,26 +30,6 @@ const EVENTLESS: [&str; 17] = [
 /// FUSE file systems that only this machine writes to.
 const LOCAL_FUSE: [&str; 5] =
     ["fuse.fuse-overlayfs", "fuse.bindfs", "fuse.gocryptfs", "fuse.encfs", "fuse.lxcfs"];
-
-/// Whether files are polled or watched by events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum WatchMode {
-    #[default]
-    Auto,
-    Poll,
-    Events,
-}
-
-impl WatchMode {
-    /// From `LILT_WATCH`.
-    pub(super) fn from_variable(value: Option<&str>) -> WatchMode {
-        match value {
-            Some("poll") => WatchMode::Poll,
-            Some("events") => WatchMode::Events,
-            _ => WatchMode::Auto,
-        }
-    }
-}
 
 /// The mount table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,7 +57,9 @@ impl Mounts {
     /// Returns the reason to poll this path, or `None` if events report its changes.
     pub(super) fn eventless(&self, path: &Path) -> Option<String> {
         match self.mode {
-            WatchMode::Poll => return Some("a file system that LILT_WATCH=poll is set for".to_owned()),
+            WatchMode::Poll => {
+                return Some("a file system that is polled because of --watch-mode=poll".to_owned());
+            }
             WatchMode::Events => return None,
             WatchMode::Auto if self.mounts.is_empty() => return None,
             WatchMode::Auto => {}

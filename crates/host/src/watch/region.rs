@@ -223,7 +223,7 @@ impl PollReason {
         match self {
             PollReason::Mount(kind) => {
                 Failure::environment(format!("{path} lies on {kind}: lilt looks for changes twice a second"))
-                    .hint("LILT_WATCH=events trusts the file system")
+                    .hint("--watch-mode=events trusts the file system")
             }
             PollReason::Limit => Failure::environment(format!(
                 "the system's limit of watched directories is reached ({watches} watched by lilt): it looks for changes \

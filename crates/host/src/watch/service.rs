@@ -25,12 +25,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::oneshot;
 
 use super::delivery::{ChangeKind, Delivery};
-use super::mounts::{Mounts, WatchMode};
+use super::mounts::Mounts;
 use super::poll::{Depth, PollResult, Poller};
 use super::region::{PollReason, Region, RegionId, Report};
 use super::table::Table;
-use super::{Command, SubscriptionId};
-use crate::environment;
+use super::{Command, SubscriptionId, WatchMode};
 use crate::error::Error;
 use walk::Delayed;
 pub(super) use walk::Job;
@@ -46,11 +45,11 @@ pub(super) fn start(
     commands: Receiver<Command>,
     waker: UnixStream,
     poller_waker: UnixStream,
+    mode: WatchMode,
 ) -> Result<JoinHandle<()>, Failure> {
     // The limit of inotify instances is reached: then all files are polled.
     let inotify = Inotify::init().inspect_err(|error| tracing::warn!(%error, "no inotify instance")).ok();
     let (poller, results) = Poller::new(poller_waker);
-    let mode = WatchMode::from_variable(environment::variable(environment::LILT_WATCH).as_deref());
     let state = State::new(inotify, poller, mode);
     std::thread::Builder::new()
         .name("lilt-watch".into())

@@ -3,13 +3,13 @@
 use lilt_model::compose::ComposeResource;
 use lilt_model::image::{ComposeBuild, ImageBuild};
 use lilt_model::reference::Reference;
-use lilt_model::resource::{Body, Resource, TriggerMode};
+use lilt_model::resource::{Body, Resource};
 use lilt_model::{Failure, ResourceName};
 
-use super::Problems;
 use super::dependencies::Dependencies;
 use super::images::Images;
 use super::names;
+use super::{Defaults, Problems};
 use crate::declarations::{ComposeDeclaration, Declarations, ImageDeclaration, ServiceDeclaration};
 use crate::image_index::ImageIndex;
 
@@ -39,7 +39,7 @@ fn image_of(service: &ServiceDeclaration) -> &Reference {
 
 pub(super) fn resources(
     compose: &ComposeDeclaration,
-    default_mode: TriggerMode,
+    defaults: Defaults<'_>,
     images: &mut Images<'_>,
     dependencies: &mut Dependencies,
     problems: &mut Problems,
@@ -63,8 +63,9 @@ pub(super) fn resources(
             labels: options.labels.clone(),
             links: options.links.clone(),
             resource_deps: names(options.resource_deps.iter().cloned()),
-            trigger_mode: options.trigger_mode.unwrap_or(default_mode),
+            trigger_mode: options.trigger_mode.unwrap_or(defaults.trigger_mode),
             auto_init: options.auto_init.unwrap_or(true),
+            cascade: options.cascade.unwrap_or(defaults.cascade),
             body: Body::Compose(ComposeResource {
                 project: compose.project.clone(),
                 service: service.service.clone(),

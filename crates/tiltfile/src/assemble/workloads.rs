@@ -35,6 +35,7 @@ pub(super) struct Workload {
     pub(super) extra_pod_selectors: Vec<BTreeMap<String, String>>,
     pub(super) discovery_strategy: Option<DiscoveryStrategy>,
     pub(super) live_update_agent: Option<bool>,
+    pub(super) cascade: Option<bool>,
     /// The context and where it was declared; none: that of the session.
     pub(super) context: Option<(String, SourceSpan)>,
     pub(super) trigger_mode: Option<TriggerMode>,
@@ -59,6 +60,7 @@ impl Workload {
             extra_pod_selectors: Vec::new(),
             discovery_strategy: None,
             live_update_agent: None,
+            cascade: None,
             context: None,
             trigger_mode: None,
             auto_init: true,
@@ -437,6 +439,7 @@ impl Workload {
         self.extra_pod_selectors.extend(options.extra_pod_selectors.iter().cloned());
         self.discovery_strategy = options.discovery_strategy.or(self.discovery_strategy);
         self.live_update_agent = options.live_update_agent.or(self.live_update_agent);
+        self.cascade = options.cascade.or(self.cascade);
         if !options.context.is_empty() {
             self.context = Some((options.context.clone(), options.span.clone()));
         }

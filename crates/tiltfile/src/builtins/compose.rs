@@ -109,6 +109,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// * `auto_init`: whether it starts by itself
     /// * `project_name`: the project of the service, if several have one of the name
     /// * `new_name`: another name for the resource
+    /// * `cascade`: whether an update of one of `resource_deps` also updates it; without it, what `update_settings()` says;
+    ///   not in Tilt
     fn dc_resource<'v>(
         name: Value<'v>,
         image: Option<Value<'v>>,
@@ -120,6 +122,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         auto_init: Option<Value<'v>>,
         project_name: Option<Value<'v>>,
         new_name: Option<Value<'v>>,
+        cascade: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("dc_resource");
@@ -138,6 +141,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let trigger_mode = argument("trigger_mode", trigger_mode).trigger_mode()?;
         let infer_links = argument("infer_links", infer_links).boolean()?;
         let auto_init = argument("auto_init", auto_init).boolean()?;
+        let cascade = argument("cascade", cascade).boolean()?;
         let links = argument("links", links).links()?;
         let labels = argument("labels", labels).labels()?;
         let resource_deps = argument("resource_deps", resource_deps).string_list()?;
@@ -156,6 +160,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         options.trigger_mode = trigger_mode.or(options.trigger_mode);
         options.infer_links = infer_links.or(options.infer_links);
         options.auto_init = auto_init.or(options.auto_init);
+        options.cascade = cascade.or(options.cascade);
         options.links.extend(links);
         options.labels.extend(labels);
         options.labels.sort();

@@ -45,6 +45,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ///   `update_settings()` says
     /// * `context`: the context of kubeconfig that it is deployed to, with its `objects`, in place of the session's; it
     ///   must be a local cluster's or be named in `allow_k8s_contexts()`, too
+    /// * `cascade`: whether an update of one of `resource_deps` also updates it; without it, what `update_settings()` says;
+    ///   not in Tilt
     fn k8s_resource<'v>(
         workload: Option<Value<'v>>,
         new_name: Option<Value<'v>>,
@@ -60,6 +62,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         discovery_strategy: Option<Value<'v>>,
         live_update_agent: Option<Value<'v>>,
         context: Option<Value<'v>>,
+        cascade: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("k8s_resource");
@@ -79,6 +82,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             discovery_strategy: strategy(argument("discovery_strategy", discovery_strategy))?,
             live_update_agent: argument("live_update_agent", live_update_agent).boolean()?,
             context: argument("context", context).string()?,
+            cascade: argument("cascade", cascade).boolean()?,
             links: argument("links", links).links()?,
             labels: argument("labels", labels).labels()?,
         };

@@ -41,6 +41,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// * `readiness_probe`: a `probe()` that tells whether `serve_cmd` is ready
     /// * `dir`: where `cmd` runs, relative to this file
     /// * `serve_dir`: where `serve_cmd` runs
+    /// * `restart`: whether `serve_cmd` is restarted when it exits, after 1, 2, 4 … at most 60 seconds; not in Tilt
+    /// * `cascade`: whether an update of one of `resource_deps` also runs `cmd` again and restarts `serve_cmd`; without it,
+    ///   what `update_settings()` says; not in Tilt
     fn local_resource<'v>(
         name: Value<'v>,
         cmd: Option<Value<'v>>,
@@ -60,6 +63,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         readiness_probe: Option<Value<'v>>,
         dir: Option<Value<'v>>,
         serve_dir: Option<Value<'v>>,
+        restart: Option<Value<'v>>,
+        cascade: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let session = session(eval);
@@ -82,6 +87,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             readiness_probe,
             dir,
             serve_dir,
+            restart,
+            cascade,
         };
         declare(Function("local_resource"), arguments, false, session.span(eval)?, session)
     }
@@ -150,6 +157,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             readiness_probe,
             dir,
             serve_dir,
+            restart: None,
+            cascade: None,
         };
         declare(Function("test"), arguments, true, session.span(eval)?, session)
     }
@@ -250,6 +259,8 @@ struct LocalArguments<'v> {
     readiness_probe: Option<Value<'v>>,
     dir: Option<Value<'v>>,
     serve_dir: Option<Value<'v>>,
+    restart: Option<Value<'v>>,
+    cascade: Option<Value<'v>>,
 }
 
 fn declare(
@@ -281,6 +292,11 @@ fn declare(
     if name.is_empty() {
         return Err(name_argument.refuse("a name is needed"));
     }
+    let restart_argument = argument("restart", given.restart);
+    let restart = restart_argument.boolean()?.unwrap_or(false);
+    if restart && serve.is_none() {
+        return Err(restart_argument.refuse("there is no serve_cmd to restart"));
+    }
     let mut readiness_probe = probe_of(argument("readiness_probe", given.readiness_probe))?;
     if serve.is_none() && readiness_probe.take().is_some() {
         let warning =
@@ -300,6 +316,8 @@ fn declare(
         auto_init: argument("auto_init", given.auto_init).boolean()?.unwrap_or(true),
         resource_deps: argument("resource_deps", given.resource_deps).string_list()?,
         readiness_probe,
+        restart,
+        cascade: argument("cascade", given.cascade).boolean()?,
         links: argument("links", given.links).links()?,
         labels: argument("labels", given.labels).labels()?,
     };

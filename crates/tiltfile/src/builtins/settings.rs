@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lilt_model::files::IgnoreRule;
-use lilt_model::settings::{FEATURES, ServerSideApply, Telemetry};
+use lilt_model::settings::{DriftPolicy, FEATURES, ServerSideApply, Telemetry};
 use lilt_model::{COMPATIBLE_TILT_VERSION, Failure, duration};
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -29,12 +29,17 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// * `suppress_unused_image_warnings`: images that need not be used by anything; `'*'` for all
     /// * `k8s_server_side_apply`: `'true'`, `'false'` or `'auto'`
     /// * `live_update_agent`: whether lilt's agent may be added to pods whose images cannot take live updates alone
+    /// * `cascade`: whether an update of a resource also updates the resources that name it in `resource_deps`; not in Tilt
+    /// * `drift`: what to do when others delete or change deployed objects: `'report'` it until the next update corrects
+    ///   it, as by default, `'correct'` it at once, or `'ignore'` it; not in Tilt
     fn update_settings<'v>(
         max_parallel_updates: Option<Value<'v>>,
         k8s_upsert_timeout_secs: Option<Value<'v>>,
         suppress_unused_image_warnings: Option<Value<'v>>,
         k8s_server_side_apply: Option<Value<'v>>,
         live_update_agent: Option<Value<'v>>,
+        cascade: Option<Value<'v>>,
+        drift: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("update_settings");
@@ -51,12 +56,16 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             other => return Err(apply.refuse(format!("it must be 'true', 'false' or 'auto', not {other:?}"))),
         };
         let agent = function.argument("live_update_agent", live_update_agent).boolean()?;
+        let cascade = function.argument("cascade", cascade).boolean()?;
+        let drift = drift_policy(function.argument("drift", drift))?;
         let mut declared = session(eval).declared.borrow_mut();
         declared.upsert_timeout_secs = timeout.or(declared.upsert_timeout_secs);
         let settings = &mut declared.settings;
         settings.max_parallel_updates = parallel.unwrap_or(settings.max_parallel_updates);
         settings.server_side_apply = apply.unwrap_or(settings.server_side_apply);
         settings.live_update_agent = agent.unwrap_or(settings.live_update_agent);
+        settings.cascade = cascade.unwrap_or(settings.cascade);
+        settings.drift = drift.unwrap_or(settings.drift);
         settings.suppress_unused_image_warnings.extend(unused_images);
         Ok(NoneType)
     }
@@ -318,6 +327,16 @@ fn at_least(least: u32, argument: Argument<'_>) -> starlark::Result<Option<u32>>
         fits.ok_or_else(|| argument.refuse(format!("it must be at least {least}, not {number}")))
     });
     checked.transpose()
+}
+
+fn drift_policy(argument: Argument<'_>) -> starlark::Result<Option<DriftPolicy>> {
+    match argument.string()?.as_str() {
+        "" => Ok(None),
+        "report" => Ok(Some(DriftPolicy::Report)),
+        "correct" => Ok(Some(DriftPolicy::Correct)),
+        "ignore" => Ok(Some(DriftPolicy::Ignore)),
+        other => Err(argument.refuse(format!("it must be 'report', 'correct' or 'ignore', not {other:?}"))),
+    }
 }
 
 fn duration_argument(argument: Argument<'_>) -> starlark::Result<Option<Duration>> {

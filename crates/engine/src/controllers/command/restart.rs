@@ -1,10 +1,11 @@
-//! Commands that should not have exited are restarted, each time later, if the session says so.
+//! Restarts servers that exited, each time later, where their resource asks for it (`local_resource(restart=True)`).
 
 use std::time::Duration;
 
 use lilt_model::Timestamp;
+use lilt_model::resource::Body;
 
-use super::state::{CommandPhase, CommandRun, OnExit};
+use super::state::{CommandPhase, CommandRun};
 use crate::owner::Owner;
 use crate::state::{Mode, State};
 
@@ -14,22 +15,21 @@ const LONGEST_DELAY: Duration = Duration::from_secs(60);
 /// When the command of an owner is to be restarted.
 pub(crate) fn restart_at(state: &State, owner: &Owner) -> Option<Timestamp> {
     // `ci` wants to know that it exited.
-    if !state.options.restart_servers || state.options.mode == Mode::Ci || is_updating(state, owner) {
+    if state.options.mode == Mode::Ci || !wants_restart(state, owner) {
         return None;
     }
-    let run = state.commands.get(owner).filter(|run| run.spec.on_exit == OnExit::Fail)?;
+    let run = state.commands.get(owner)?;
     match run.phase {
         CommandPhase::Ended { at, .. } => Some(at.plus(delay(run.restarts))),
         CommandPhase::Starting | CommandPhase::Running { .. } => None,
     }
 }
 
-/// The update of a resource starts its command itself.
-fn is_updating(state: &State, owner: &Owner) -> bool {
-    match owner {
-        Owner::Resource(name) => state.resources.get(name).is_some_and(|resource| resource.update.is_some()),
-        Owner::Object(_) => false,
-    }
+/// Whether the resource asks for restarts. While it updates it does not: the update starts the command itself.
+fn wants_restart(state: &State, owner: &Owner) -> bool {
+    let Owner::Resource(name) = owner else { return false };
+    let Some(resource) = state.resources.get(name) else { return false };
+    matches!(&resource.spec.body, Body::Local(local) if local.restart) && resource.update.is_none()
 }
 
 fn delay(restarts: u32) -> Duration {

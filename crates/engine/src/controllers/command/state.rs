@@ -14,7 +14,7 @@ use crate::owner::Owner;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExit {
-    /// It should not have: that is an error, what it left running is stopped, and where the session says so it is
+    /// It should not have: that is an error, what it left running is stopped, and where its resource says so it is
     /// restarted.
     Fail,
     /// It may: what it left running is kept until it is no longer wanted.

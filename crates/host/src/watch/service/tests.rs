@@ -16,7 +16,7 @@ use lilt_model::ignore::Matcher;
 use tokio::sync::oneshot;
 
 use super::{BUFFER, Delayed, Report, State, read_events};
-use crate::watch::mounts::WatchMode;
+use crate::watch::WatchMode;
 use crate::watch::poll::{PollResult, Poller};
 use crate::watch::{Batch, Command, SubscriptionId};
 

@@ -228,6 +228,6 @@ fn what_is_given_up_is_told_once() {
         told.extend(reader.read(before, 10).into_iter().filter(|line| line.level == Level::Warn));
     }
     assert_eq!(told.len(), 1);
-    assert!(told[0].text.contains("LILT_LOG_LIMIT_GB"), "{told:?}");
+    assert!(told[0].text.contains("--log-limit"), "{told:?}");
     assert_eq!(told[0].resource, None);
 }
