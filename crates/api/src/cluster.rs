@@ -1,9 +1,11 @@
 //! `Cluster`.
 
 use lilt_model::Timestamp;
+use lilt_model::cluster::{ClusterInfo, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::convert::path_text;
 use super::is_empty;
 use super::kinds::ApiKind;
 
@@ -19,7 +21,6 @@ pub struct Cluster {
 }
 
 impl ApiKind for Cluster {
-    const NAME: &'static str = "Cluster";
     const PLURAL: &'static str = "clusters";
 }
 
@@ -145,4 +146,36 @@ pub struct KubernetesClusterConnectionStatus {
     /// A kubeconfig with this context alone, which commands are given.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub config_path: String,
+}
+
+impl From<&ClusterInfo> for ClusterStatus {
+    fn from(info: &ClusterInfo) -> Self {
+        let connection = KubernetesClusterConnectionStatus {
+            context: info.context.clone(),
+            namespace: info.namespace.clone(),
+            cluster: info.cluster.clone(),
+            product: info.product.name().to_owned(),
+            config_path: info.config_path.as_deref().map(path_text).unwrap_or_default(),
+        };
+        let architecture = info.platform.as_deref().and_then(|platform| platform.split('/').nth(1));
+        Self {
+            connection: Some(ClusterConnectionStatus { kubernetes: Some(connection) }),
+            version: info.server_version.clone(),
+            arch: architecture.unwrap_or("unknown").to_owned(),
+            registry: info.registry.as_ref().map(RegistryHosting::from),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&Registry> for RegistryHosting {
+    fn from(registry: &Registry) -> Self {
+        Self {
+            host: registry.host.clone(),
+            host_from_cluster_network: registry.host_from_pods.clone().unwrap_or_default(),
+            host_from_container_runtime: registry.host_from_cluster.clone().unwrap_or_default(),
+            single_name: registry.single_name.clone(),
+            help: registry.help.clone(),
+        }
+    }
 }

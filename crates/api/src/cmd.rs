@@ -1,9 +1,13 @@
 //! `Cmd`.
 
+use std::path::Path;
+
 use lilt_model::Timestamp;
+use lilt_model::command::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::convert::{assignments, parse_assignments, path_text, resolve_path};
 use super::disable::{DisableSource, DisableStatus};
 use super::is_empty;
 use super::kinds::ApiKind;
@@ -22,7 +26,6 @@ pub struct Cmd {
 }
 
 impl ApiKind for Cmd {
-    const NAME: &'static str = "Cmd";
     const PLURAL: &'static str = "cmds";
 }
 
@@ -116,4 +119,49 @@ pub struct CmdStateTerminated {
     /// Why, in a word or a sentence.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
+}
+
+impl From<&Command> for CmdSpec {
+    fn from(command: &Command) -> Self {
+        Self {
+            args: command.argv.clone(),
+            dir: path_text(&command.dir),
+            env: environment(command),
+            ..Self::default()
+        }
+    }
+}
+
+impl CmdSpec {
+    /// Returns the command. `folder` is what relative paths are relative to.
+    pub fn command(&self, folder: &Path) -> Command {
+        parse_command(&self.args, &self.dir, &self.env, folder)
+    }
+}
+
+/// Returns the variables of a command as `NAME=value`.
+pub fn environment(command: &Command) -> Vec<String> {
+    assignments(&command.env)
+}
+
+pub(crate) fn parse_command(args: &[String], dir: &str, env: &[String], folder: &Path) -> Command {
+    Command {
+        argv: args.to_vec(),
+        dir: resolve_path(folder, dir),
+        env: parse_assignments(env),
+        unset: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn working_directory_is_relative_to_the_folder_of_the_tiltfile() {
+        let spec = CmdSpec { args: vec!["ls".into()], dir: "web".into(), ..CmdSpec::default() };
+        let command = spec.command(Path::new("/p"));
+        assert_eq!((command.dir, command.argv), ("/p/web".into(), vec!["ls".to_owned()]));
+        assert_eq!(CmdSpec::default().command(Path::new("/p")).dir.to_str(), Some("/p"));
+    }
 }

@@ -1,9 +1,15 @@
 //! `CmdImage`.
 
+use std::path::Path;
+
+use lilt_model::ImageName;
 use lilt_model::Timestamp;
+use lilt_model::image::{CustomBuild, CustomOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cmd::{environment, parse_command};
+use super::convert::{image_map_names, path_text};
 use super::is_empty;
 use super::kinds::ApiKind;
 
@@ -19,7 +25,6 @@ pub struct CmdImage {
 }
 
 impl ApiKind for CmdImage {
-    const NAME: &'static str = "CmdImage";
     const PLURAL: &'static str = "cmdimages";
 }
 
@@ -85,7 +90,7 @@ pub struct CmdImageStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdImageStateWaiting {
     /// Why, in a word or a sentence.
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[schemars(skip_serializing_if = "is_empty")]
     pub reason: String,
 }
 
@@ -119,4 +124,66 @@ pub struct CmdImageStateCompleted {
     /// Why, in a word or a sentence.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
+}
+
+impl CmdImageSpec {
+    /// Returns the specification of a build that starts from the images `depends_on`.
+    pub fn new(build: &CustomBuild, depends_on: &[ImageName]) -> Self {
+        let output_mode = match build.output {
+            CustomOutput::LocalDocker => "local-docker",
+            CustomOutput::LocalDockerAndRemote => "local-docker-and-remote",
+            CustomOutput::Remote => "remote",
+        };
+        Self {
+            args: build.command.argv.clone(),
+            dir: path_text(&build.command.dir),
+            env: environment(&build.command),
+            image_maps: image_map_names(depends_on),
+            output_mode: output_mode.to_owned(),
+            output_tag: build.tag.clone(),
+            outputs_image_ref_to: build.outputs_image_ref_to.as_deref().map(path_text).unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the build. `folder` is what relative paths are relative to.
+    pub fn custom_build(&self, folder: &Path) -> CustomBuild {
+        let output = match self.output_mode.as_str() {
+            "local-docker-and-remote" => CustomOutput::LocalDockerAndRemote,
+            "remote" => CustomOutput::Remote,
+            _ => CustomOutput::LocalDocker,
+        };
+        let written_to = self.outputs_image_ref_to.as_str();
+        CustomBuild {
+            command: parse_command(&self.args, &self.dir, &self.env, folder),
+            deps: Vec::new(),
+            tag: self.output_tag.clone(),
+            output,
+            outputs_image_ref_to: (!written_to.is_empty()).then(|| folder.join(written_to)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::command::Command;
+
+    use super::*;
+
+    #[test]
+    fn custom_build_survives_the_round_trip() {
+        let build = CustomBuild {
+            command: Command {
+                argv: vec!["make".into(), "image".into()],
+                dir: "/p/web".into(),
+                env: vec![("A".into(), "1".into())],
+                unset: Vec::new(),
+            },
+            deps: Vec::new(),
+            tag: "t".into(),
+            output: CustomOutput::Remote,
+            outputs_image_ref_to: Some("/p/ref".into()),
+        };
+        assert_eq!(CmdImageSpec::new(&build, &[]).custom_build(Path::new("/p")), build);
+    }
 }

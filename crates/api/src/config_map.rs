@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::is_empty;
 use super::kinds::ApiKind;
 
 /// Values by name, for other objects to look at. The one named RESOURCE-disable switches that resource off and on.
@@ -13,11 +14,11 @@ use super::kinds::ApiKind;
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigMap {
     /// The values by name; all of them are texts.
+    #[serde(default, skip_serializing_if = "is_empty")]
     pub data: BTreeMap<String, String>,
 }
 
 impl ApiKind for ConfigMap {
-    const NAME: &'static str = "ConfigMap";
     const PLURAL: &'static str = "configmaps";
     const SHORT_NAMES: &'static [&'static str] = &["cm"];
 }

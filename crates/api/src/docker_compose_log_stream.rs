@@ -21,7 +21,6 @@ pub struct DockerComposeLogStream {
 }
 
 impl ApiKind for DockerComposeLogStream {
-    const NAME: &'static str = "DockerComposeLogStream";
     const PLURAL: &'static str = "dockercomposelogstreams";
     const SHORT_NAMES: &'static [&'static str] = &["dclog", "dcls"];
 }

@@ -1,9 +1,11 @@
 //! `DockerComposeService`.
 
 use lilt_model::Timestamp;
+use lilt_model::compose::{ComposeConfig, ComposeProject, ComposeResource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::convert::{image_map_names, path_text};
 use super::disable::{DisableSource, DisableStatus};
 use super::is_empty;
 use super::kinds::ApiKind;
@@ -20,7 +22,6 @@ pub struct DockerComposeService {
 }
 
 impl ApiKind for DockerComposeService {
-    const NAME: &'static str = "DockerComposeService";
     const PLURAL: &'static str = "dockercomposeservices";
     const SHORT_NAMES: &'static [&'static str] = &["dc"];
 }
@@ -76,7 +77,7 @@ pub struct DockerComposeProject {
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerComposeServiceStatus {
     /// Why it could not be brought up.
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[schemars(skip_serializing_if = "is_empty")]
     pub apply_error: String,
     /// The container of it.
     #[serde(rename = "containerID", default, skip_serializing_if = "is_empty")]
@@ -143,4 +144,37 @@ pub struct DockerPortBinding {
     /// The port on this machine.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub host_port: i32,
+}
+
+impl From<&ComposeResource> for DockerComposeServiceSpec {
+    fn from(body: &ComposeResource) -> Self {
+        Self {
+            service: body.service.clone(),
+            project: DockerComposeProject::from(&body.project),
+            image_maps: image_map_names(&body.image_deps),
+            disable_source: None,
+        }
+    }
+}
+
+impl From<&ComposeProject> for DockerComposeProject {
+    fn from(project: &ComposeProject) -> Self {
+        let mut files = Vec::new();
+        let mut texts = Vec::new();
+        for config in &project.configs {
+            match config {
+                ComposeConfig::File(file) => files.push(path_text(file)),
+                ComposeConfig::Text(text) => texts.push(text.as_str()),
+            }
+        }
+        Self {
+            config_paths: files,
+            project_path: path_text(&project.directory),
+            yaml: texts.join("\n---\n"),
+            name: project.name.clone(),
+            env_file: project.env_file.as_deref().map(path_text).unwrap_or_default(),
+            profiles: project.profiles.clone(),
+            wait: project.wait,
+        }
+    }
 }

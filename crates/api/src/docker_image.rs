@@ -1,10 +1,15 @@
 //! `DockerImage`.
 
+use std::path::Path;
+
+use lilt_model::ImageName;
 use lilt_model::Timestamp;
+use lilt_model::image::{BuildRecord, BuildStage, DockerBuild};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::file_watch::IgnoreDef;
+use super::convert::{assignments, image_map_names, parse_assignments, path_text};
+use super::file_watch::{IgnoreDef, file_set, ignore_defs};
 use super::is_empty;
 use super::kinds::ApiKind;
 
@@ -20,7 +25,6 @@ pub struct DockerImage {
 }
 
 impl ApiKind for DockerImage {
-    const NAME: &'static str = "DockerImage";
     const PLURAL: &'static str = "dockerimages";
 }
 
@@ -110,7 +114,7 @@ pub struct DockerImageStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerImageStateWaiting {
     /// Why, in a word or a sentence.
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[schemars(skip_serializing_if = "is_empty")]
     pub reason: String,
 }
 
@@ -165,4 +169,86 @@ pub struct DockerImageStageStatus {
     /// What went wrong; empty if nothing did.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
+}
+
+impl DockerImageSpec {
+    /// Returns the specification of a build that starts from the images `depends_on`.
+    pub fn new(build: &DockerBuild, depends_on: &[ImageName]) -> Self {
+        Self {
+            dockerfile_contents: build.dockerfile.clone(),
+            context: build.context.roots.first().map(|root| path_text(root)).unwrap_or_default(),
+            context_ignores: ignore_defs(&build.context.ignores),
+            args: assignments(&build.build_args),
+            target: build.target.clone(),
+            ssh_agent_configs: build.ssh.clone(),
+            secrets: build.secrets.clone(),
+            network: build.network.clone(),
+            pull: build.pull,
+            cache_from: build.cache_from.clone(),
+            platform: build.platform.clone(),
+            extra_tags: build.extra_tags.clone(),
+            image_maps: image_map_names(depends_on),
+            extra_hosts: build.extra_hosts.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the build. `folder` is what relative paths are relative to.
+    pub fn docker_build(&self, folder: &Path) -> DockerBuild {
+        DockerBuild {
+            context: file_set(std::slice::from_ref(&self.context), &self.context_ignores, folder),
+            dockerfile: self.dockerfile_contents.clone(),
+            build_args: parse_assignments(&self.args),
+            target: self.target.clone(),
+            platform: self.platform.clone(),
+            network: self.network.clone(),
+            extra_tags: self.extra_tags.clone(),
+            cache_from: self.cache_from.clone(),
+            extra_hosts: self.extra_hosts.clone(),
+            pull: self.pull,
+            ssh: self.ssh_agent_configs.clone(),
+            secrets: self.secrets.clone(),
+            ..DockerBuild::default()
+        }
+    }
+}
+
+impl From<&BuildStage> for DockerImageStageStatus {
+    fn from(stage: &BuildStage) -> Self {
+        Self {
+            name: stage.name.clone(),
+            cached: stage.cached,
+            started_at: Some(stage.began),
+            finished_at: stage.ended,
+            error: stage.error.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns the stages of a build.
+pub fn stage_statuses(record: &BuildRecord) -> Vec<DockerImageStageStatus> {
+    record.stages.iter().map(DockerImageStageStatus::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::files::{FileSet, IgnoreRule};
+
+    use super::*;
+
+    #[test]
+    fn docker_build_survives_the_round_trip() {
+        let rule = IgnoreRule { base: "/p/web".into(), patterns: vec!["*.md".into()] };
+        let build = DockerBuild {
+            context: FileSet::new(vec!["/p/web".into()], vec![rule]),
+            dockerfile: "FROM busybox".into(),
+            build_args: vec![("A".into(), "1=2".into()), ("B".into(), String::new())],
+            target: "last".into(),
+            extra_tags: vec!["web:mine".into()],
+            pull: true,
+            secrets: vec!["id=a".into()],
+            ..DockerBuild::default()
+        };
+        assert_eq!(DockerImageSpec::new(&build, &[]).docker_build(Path::new("/p")), build);
+    }
 }

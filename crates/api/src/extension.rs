@@ -18,7 +18,6 @@ pub struct Extension {
 }
 
 impl ApiKind for Extension {
-    const NAME: &'static str = "Extension";
     const PLURAL: &'static str = "extensions";
     const SHORT_NAMES: &'static [&'static str] = &["ext"];
 }

@@ -19,7 +19,6 @@ pub struct ExtensionRepo {
 }
 
 impl ApiKind for ExtensionRepo {
-    const NAME: &'static str = "ExtensionRepo";
     const PLURAL: &'static str = "extensionrepos";
     const SHORT_NAMES: &'static [&'static str] = &["repo", "extrepo"];
 }

@@ -1,9 +1,13 @@
 //! `FileWatch`.
 
+use std::path::Path;
+
 use lilt_model::Timestamp;
+use lilt_model::files::{FileSet, IgnoreRule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::convert::{path_text, resolve_path};
 use super::disable::{DisableSource, DisableStatus};
 use super::is_empty;
 use super::kinds::ApiKind;
@@ -20,7 +24,6 @@ pub struct FileWatch {
 }
 
 impl ApiKind for FileWatch {
-    const NAME: &'static str = "FileWatch";
     const PLURAL: &'static str = "filewatches";
     const SHORT_NAMES: &'static [&'static str] = &["fw"];
 }
@@ -33,7 +36,7 @@ pub struct FileWatchSpec {
     /// Files and folders; what is below a folder counts.
     pub watched_paths: Vec<String>,
     /// What of them is left out.
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[schemars(skip_serializing_if = "is_empty")]
     pub ignores: Vec<IgnoreDef>,
     /// Values that switch the object off. As long as one is missing it is off, too.
     #[serde(default, skip_serializing_if = "is_empty")]
@@ -85,4 +88,42 @@ pub struct FileEvent {
     pub seen_files: Vec<String>,
     /// When it was seen.
     pub time: Option<Timestamp>,
+}
+
+impl From<&FileSet> for FileWatchSpec {
+    fn from(files: &FileSet) -> Self {
+        Self {
+            watched_paths: files.roots.iter().map(|root| path_text(root)).collect(),
+            ignores: ignore_defs(&files.ignores),
+            disable_source: None,
+        }
+    }
+}
+
+impl FileWatchSpec {
+    /// Returns the watched files. `folder` is what relative paths are relative to.
+    pub fn files(&self, folder: &Path) -> FileSet {
+        file_set(&self.watched_paths, &self.ignores, folder)
+    }
+}
+
+impl From<&IgnoreRule> for IgnoreDef {
+    fn from(rule: &IgnoreRule) -> Self {
+        Self { base_path: path_text(&rule.base), patterns: rule.patterns.clone() }
+    }
+}
+
+pub fn ignore_defs(rules: &[IgnoreRule]) -> Vec<IgnoreDef> {
+    rules.iter().map(IgnoreDef::from).collect()
+}
+
+pub(crate) fn file_set(roots: &[String], ignores: &[IgnoreDef], folder: &Path) -> FileSet {
+    let rule = |ignore: &IgnoreDef| IgnoreRule {
+        base: resolve_path(folder, &ignore.base_path),
+        patterns: ignore.patterns.clone(),
+    };
+    FileSet::new(
+        roots.iter().map(|path| resolve_path(folder, path)).collect(),
+        ignores.iter().map(rule).collect(),
+    )
 }

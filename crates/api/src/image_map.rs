@@ -1,6 +1,7 @@
 //! `ImageMap`.
 
 use lilt_model::Timestamp;
+use lilt_model::image::ImageTarget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,6 @@ pub struct ImageMap {
 }
 
 impl ApiKind for ImageMap {
-    const NAME: &'static str = "ImageMap";
     const PLURAL: &'static str = "imagemaps";
     const SHORT_NAMES: &'static [&'static str] = &["im"];
 }
@@ -80,4 +80,48 @@ pub struct ImageMapStatus {
     /// When that build began: what was saved before is in it.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub build_start_time: Option<Timestamp>,
+}
+
+impl From<&ImageTarget> for ImageMapSpec {
+    fn from(image: &ImageTarget) -> Self {
+        let command = image.entrypoint.clone().filter(|words| !words.is_empty());
+        Self {
+            selector: image.name.to_string(),
+            match_exact: image.match_exact,
+            match_in_env_vars: image.match_in_env_vars,
+            override_command: command.map(|command| ImageMapOverrideCommand { command }),
+            override_args: image.container_args.clone().map(|args| ImageMapOverrideArgs { args }),
+        }
+    }
+}
+
+impl ImageMapSpec {
+    /// Returns how the image is found in objects.
+    pub fn image_target(&self) -> ImageTarget {
+        ImageTarget {
+            name: self.selector.as_str().into(),
+            match_exact: self.match_exact,
+            match_in_env_vars: self.match_in_env_vars,
+            entrypoint: self.override_command.clone().map(|it| it.command),
+            container_args: self.override_args.clone().map(|it| it.args),
+            ..ImageTarget::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn image_target_survives_the_round_trip() {
+        let image = ImageTarget {
+            name: "web".into(),
+            match_exact: true,
+            entrypoint: Some(vec!["sh".into()]),
+            container_args: Some(Vec::new()),
+            ..ImageTarget::default()
+        };
+        assert_eq!(ImageMapSpec::from(&image).image_target(), image);
+    }
 }

@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 
+use crate::object_kind::ObjectKind;
 use crate::schema;
 
-/// A type that is a kind of object.
+/// What a type that is a kind of object says of the kind.
 pub trait ApiKind: JsonSchema {
-    const NAME: &'static str;
-    /// As it stands in addresses.
+    /// The name in paths of the API.
     const PLURAL: &'static str;
     const SHORT_NAMES: &'static [&'static str] = &[];
 }
@@ -19,8 +19,9 @@ pub trait ApiKind: JsonSchema {
 /// One kind of object.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
+    pub kind: ObjectKind,
     pub name: &'static str,
-    /// As it stands in addresses.
+    /// The name in paths of the API.
     pub plural: &'static str,
     pub short_names: &'static [&'static str],
     pub description: &'static str,
@@ -122,8 +123,13 @@ impl Kinds {
         &self.kinds
     }
 
+    pub fn of(&self, kind: ObjectKind) -> &Kind {
+        // Both lists are in the same order.
+        &self.kinds[kind as usize]
+    }
+
     pub fn named(&self, name: &str) -> Option<&Kind> {
-        self.kinds.iter().find(|kind| kind.name == name)
+        ObjectKind::named(name).map(|kind| self.of(kind))
     }
 
     pub fn with_plural(&self, plural: &str) -> Option<&Kind> {
@@ -165,6 +171,7 @@ mod tests {
         let kinds = kinds();
         assert_eq!(kinds.all().len(), 22);
         assert!(kinds.all().is_sorted_by_key(|kind| kind.name));
+        assert!(ObjectKind::ALL.iter().all(|kind| kinds.of(*kind).kind == *kind));
         let all = kinds.all().iter().map(|kind| (kind.name, kind.description, &kind.fields));
         let all = all.chain(kinds.parts().map(|(name, part)| (name, part.description, &part.fields)));
         for (name, description, fields) in all {

@@ -1,15 +1,23 @@
 //! `KubernetesApply`.
 
+use std::path::Path;
+
+use lilt_model::ResourceName;
 use lilt_model::Timestamp;
+use lilt_model::command::Command;
+use lilt_model::kubernetes::{DiscoveryStrategy, KubernetesResource};
+use lilt_model::locator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cmd::{environment, parse_command};
+use super::convert::{image_map_names, path_text, sanitize_name};
 use super::disable::{DisableSource, DisableStatus};
 use super::kinds::ApiKind;
 use super::meta::{Condition, LabelSelector};
 use super::pod_log_stream::PodLogStreamTemplateSpec;
 use super::port_forward::PortForwardTemplateSpec;
-use super::time::Duration;
+use super::time::{Duration, Time};
 use super::triggers::RestartOnSpec;
 use super::{is_empty, null_if_empty};
 
@@ -25,7 +33,6 @@ pub struct KubernetesApply {
 }
 
 impl ApiKind for KubernetesApply {
-    const NAME: &'static str = "KubernetesApply";
     const PLURAL: &'static str = "kubernetesapplys";
     const SHORT_NAMES: &'static [&'static str] = &["ka", "kapp"];
 }
@@ -178,4 +185,91 @@ pub struct KubernetesApplyStatus {
     /// Whether the object is switched off, and by what.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disable_status: Option<DisableStatus>,
+}
+
+impl KubernetesApplySpec {
+    /// Returns what a resource applies.
+    ///
+    /// `yaml` is the text of its objects. `started` is when the session began: older log lines of pods are left out.
+    pub fn new(resource: &ResourceName, body: &KubernetesResource, yaml: String, started: Timestamp) -> Self {
+        let deploy = body.custom_deploy.as_ref();
+        let strategy = body.discovery_strategy.map_or("", |strategy| match strategy {
+            DiscoveryStrategy::Default => "default",
+            DiscoveryStrategy::SelectorsOnly => "selectors-only",
+        });
+        let extra_selectors: Vec<_> = body.extra_pod_selectors.iter().map(LabelSelector::from).collect();
+        Self {
+            yaml,
+            image_maps: image_map_names(&body.image_deps),
+            image_locators: body.image_locators.iter().map(KubernetesImageLocator::from).collect(),
+            timeout: Some(Duration(std::time::Duration::from_secs(body.apply_timeout_secs.into()))),
+            kubernetes_discovery_template_spec: (!extra_selectors.is_empty())
+                .then_some(KubernetesDiscoveryTemplateSpec { extra_selectors }),
+            port_forward_template_spec: PortForwardTemplateSpec::unless_empty(&body.forwards),
+            pod_log_stream_template_spec: Some(PodLogStreamTemplateSpec {
+                since_time: Some(Time(started)),
+                ..PodLogStreamTemplateSpec::without_sidecars()
+            }),
+            discovery_strategy: strategy.to_owned(),
+            apply_cmd: deploy.map(|deploy| KubernetesApplyCmd::from(&deploy.apply)),
+            restart_on: deploy.map(|_| RestartOnSpec {
+                file_watches: vec![sanitize_name(&format!("{resource}:apply"))],
+                ui_buttons: Vec::new(),
+            }),
+            delete_cmd: deploy.map(|deploy| KubernetesApplyCmd::from(&deploy.delete)),
+            cluster: body.cluster.object_name(),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&Command> for KubernetesApplyCmd {
+    fn from(command: &Command) -> Self {
+        Self { args: command.argv.clone(), dir: path_text(&command.dir), env: environment(command) }
+    }
+}
+
+impl KubernetesApplyCmd {
+    /// Returns the command. `folder` is what relative paths are relative to.
+    pub fn command(&self, folder: &Path) -> Command {
+        parse_command(&self.args, &self.dir, &self.env, folder)
+    }
+}
+
+impl From<&locator::ImageLocator> for KubernetesImageLocator {
+    fn from(locator: &locator::ImageLocator) -> Self {
+        let selector = locator.selector.clone();
+        Self {
+            object_selector: ObjectSelector {
+                api_version_regexp: selector.api_version,
+                kind_regexp: selector.kind,
+                name_regexp: selector.name,
+                namespace_regexp: selector.namespace,
+            },
+            path: locator.path.clone(),
+            object: locator.object.clone().map(|object| KubernetesImageObjectDescriptor {
+                repo_field: object.repo_field,
+                tag_field: object.tag_field,
+            }),
+        }
+    }
+}
+
+impl From<&KubernetesImageLocator> for locator::ImageLocator {
+    fn from(locator: &KubernetesImageLocator) -> Self {
+        let selector = locator.object_selector.clone();
+        Self {
+            selector: locator::ObjectSelector {
+                api_version: selector.api_version_regexp,
+                kind: selector.kind_regexp,
+                name: selector.name_regexp,
+                namespace: selector.namespace_regexp,
+            },
+            path: locator.path.clone(),
+            object: locator.object.clone().map(|object| locator::ImageObject {
+                repo_field: object.repo_field,
+                tag_field: object.tag_field,
+            }),
+        }
+    }
 }

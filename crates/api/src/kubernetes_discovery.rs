@@ -23,7 +23,6 @@ pub struct KubernetesDiscovery {
 }
 
 impl ApiKind for KubernetesDiscovery {
-    const NAME: &'static str = "KubernetesDiscovery";
     const PLURAL: &'static str = "kubernetesdiscoveries";
     const SHORT_NAMES: &'static [&'static str] = &["kd", "kdisco"];
 }

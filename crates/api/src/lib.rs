@@ -6,6 +6,9 @@
 //! from them. A field is always written and thus required, unless it has a `skip_serializing_if`; `#[schemars(…)]` says
 //! so for the few that Tilt always writes without requiring them.
 //!
+//! The file of a kind also has the conversions between its specification and the types of `lilt_model`. A closed enum,
+//! [`ObjectKind`], names the kinds; [`Content`] holds the parsed content of an object of any of them.
+//!
 //! Nothing here does IO or holds state.
 
 pub mod check;
@@ -13,13 +16,13 @@ mod cluster;
 mod cmd;
 mod cmd_image;
 mod config_map;
+mod convert;
 mod disable;
 mod docker_compose_log_stream;
 mod docker_compose_service;
 mod docker_image;
 mod extension;
 mod extension_repo;
-pub mod fields;
 mod file_watch;
 mod image_map;
 pub mod kinds;
@@ -29,15 +32,13 @@ mod live_update;
 mod meta;
 mod notes;
 mod object;
+mod object_kind;
 mod pod;
 mod pod_log_stream;
 mod port_forward;
 mod probe;
-pub mod probe_text;
-pub mod reading;
 mod schema;
 mod session;
-pub mod specs;
 mod tiltfile;
 mod time;
 mod toggle_button;
@@ -51,6 +52,7 @@ pub use cluster::*;
 pub use cmd::*;
 pub use cmd_image::*;
 pub use config_map::*;
+pub use convert::sanitize_name;
 pub use disable::*;
 pub use docker_compose_log_stream::*;
 pub use docker_compose_service::*;
@@ -65,7 +67,8 @@ pub use lilt_model::annotation;
 pub use live_update::*;
 pub use meta::*;
 pub use notes::{Notes, show_in};
-pub use object::{Object, ObjectKey, owner_reference};
+pub use object::{OWNER_REFERENCES, Object, ObjectKey};
+pub use object_kind::{ApiContent, Content, ObjectKind};
 pub use pod::*;
 pub use pod_log_stream::*;
 pub use port_forward::*;

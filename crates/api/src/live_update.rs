@@ -1,9 +1,14 @@
 //! `LiveUpdate`.
 
+use std::path::{Path, PathBuf};
+
 use lilt_model::Timestamp;
+use lilt_model::image as model;
+use lilt_model::image::clean_container_path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::convert::{path_text, relative_path, resolve_path};
 use super::kinds::ApiKind;
 use super::{is_empty, null_if_empty};
 
@@ -19,7 +24,6 @@ pub struct LiveUpdate {
 }
 
 impl ApiKind for LiveUpdate {
-    const NAME: &'static str = "LiveUpdate";
     const PLURAL: &'static str = "liveupdates";
 }
 
@@ -205,4 +209,84 @@ pub struct LiveUpdateStateFailed {
     /// Since when it is so.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub last_transition_time: Option<Timestamp>,
+}
+
+impl From<&model::LiveUpdate> for LiveUpdateSpec {
+    fn from(update: &model::LiveUpdate) -> Self {
+        let from_base = |path: &PathBuf| relative_path(&update.base, path);
+        let selector = LiveUpdateKubernetesSelector {
+            container_name: update.container_name.clone(),
+            ..LiveUpdateKubernetesSelector::default()
+        };
+        let sync = |sync: &model::Sync| LiveUpdateSync {
+            local_path: from_base(&sync.local),
+            container_path: sync.container.clone(),
+        };
+        let exec = |run: &model::Run| LiveUpdateExec {
+            args: run.argv.clone(),
+            trigger_paths: run.triggers.iter().map(from_base).collect(),
+            echo_off: run.echo_off,
+        };
+        Self {
+            base_path: path_text(&update.base),
+            selector: LiveUpdateSelector {
+                kubernetes: (!update.container_name.is_empty()).then_some(selector),
+                docker_compose: None,
+            },
+            stop_paths: update.stop_paths.iter().map(from_base).collect(),
+            syncs: update.syncs.iter().map(sync).collect(),
+            execs: update.runs.iter().map(exec).collect(),
+            restart: if update.restart { "always" } else { "" }.to_owned(),
+            initial_sync: update.initial_sync.then_some(LiveUpdateInitialSync {}),
+            sources: Vec::new(),
+        }
+    }
+}
+
+impl LiveUpdateSpec {
+    /// Returns the live update. `folder` is what a relative base path is relative to.
+    pub fn live_update(&self, folder: &Path) -> model::LiveUpdate {
+        let base = resolve_path(folder, &self.base_path);
+        let from_base = |path: &str| if path == "." { base.clone() } else { base.join(path) };
+        let paths = |paths: &[String]| paths.iter().map(|path| from_base(path)).collect();
+        let sync = |sync: &LiveUpdateSync| model::Sync {
+            local: from_base(&sync.local_path),
+            container: clean_container_path(&sync.container_path),
+        };
+        let run = |exec: &LiveUpdateExec| model::Run {
+            argv: exec.args.clone(),
+            triggers: paths(&exec.trigger_paths),
+            echo_off: exec.echo_off,
+        };
+        let selector = self.selector.kubernetes.as_ref();
+        model::LiveUpdate {
+            initial_sync: self.initial_sync.is_some(),
+            stop_paths: paths(&self.stop_paths),
+            syncs: self.syncs.iter().map(sync).collect(),
+            runs: self.execs.iter().map(run).collect(),
+            restart: self.restart == "always",
+            restart_process: None,
+            container_name: selector.map(|selector| selector.container_name.clone()).unwrap_or_default(),
+            base,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn live_update_survives_the_round_trip() {
+        let update = model::LiveUpdate {
+            base: "/p".into(),
+            initial_sync: true,
+            stop_paths: vec!["/p/go.mod".into()],
+            syncs: vec![model::Sync { local: "/p".into(), container: "/app".into() }],
+            runs: vec![model::Run { argv: vec!["x".into()], triggers: vec!["/p/a".into()], echo_off: true }],
+            restart: true,
+            ..model::LiveUpdate::default()
+        };
+        assert_eq!(LiveUpdateSpec::from(&update).live_update(Path::new("/p")), update);
+    }
 }

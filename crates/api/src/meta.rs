@@ -160,3 +160,9 @@ pub struct Condition {
     /// More about it, for people.
     pub message: String,
 }
+
+impl From<&BTreeMap<String, String>> for LabelSelector {
+    fn from(labels: &BTreeMap<String, String>) -> Self {
+        Self { match_labels: labels.clone(), match_expressions: Vec::new() }
+    }
+}

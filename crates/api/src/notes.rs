@@ -27,12 +27,12 @@ pub struct Notes {
 impl Notes {
     /// What somebody changed, who saw an object as it was before.
     pub fn between(before: &Object, wanted: &Object) -> Self {
-        let differ = |pointer: &str| differences(before.get(pointer), wanted.get(pointer));
+        let metadata = |field: &str| differences(before.metadata.get(field), wanted.metadata.get(field));
         let managers = wanted.metadata.get("managedFields");
         Self {
-            labels: differ("/metadata/labels"),
-            annotations: differ("/metadata/annotations"),
-            data: differ("/data"),
+            labels: metadata("labels"),
+            annotations: metadata("annotations"),
+            data: differences(before.content.get("data"), wanted.content.get("data")),
             managers: managers.filter(|now| before.metadata.get("managedFields") != Some(*now)).cloned(),
         }
     }

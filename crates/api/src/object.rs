@@ -1,40 +1,38 @@
-//! An object of any kind, as data.
+//! An object of any kind, as JSON.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-/// Which object: its kind and its name.
+use crate::ConfigMap;
+use crate::object_kind::{ApiContent, ObjectKind, content_members};
+
+/// The member of metadata that names the objects to which an object belongs.
+pub const OWNER_REFERENCES: &str = "ownerReferences";
+
+/// Identifies an object by its kind and its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectKey {
-    pub kind: String,
+    pub kind: ObjectKind,
     pub name: String,
 }
 
 impl ObjectKey {
-    pub fn new(kind: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { kind: kind.into(), name: name.into() }
+    pub fn new(kind: ObjectKind, name: impl Into<String>) -> Self {
+        Self { kind, name: name.into() }
     }
 
-    /// What a document says it is.
-    pub fn of(object: &Value) -> Option<Self> {
-        let kind = object.get("kind")?.as_str()?;
-        let name = object.pointer("/metadata/name")?.as_str()?;
-        Some(Self::new(kind, name))
+    /// Reads kind and name of a document; none if it is no object of the API.
+    pub fn of(document: &Value) -> Option<Self> {
+        let kind = document.get("kind")?.as_str()?;
+        let name = document.pointer("/metadata/name")?.as_str()?;
+        Some(Self::new(ObjectKind::named(kind)?, name))
     }
 }
 
 impl std::fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.kind.to_ascii_lowercase(), self.name)
+        write!(f, "{}/{}", self.kind.name().to_ascii_lowercase(), self.name)
     }
-}
-
-/// How an object says that it belongs to another, which made it.
-pub fn owner_reference(owner: &ObjectKey, uid: &str) -> Value {
-    serde_json::json!({
-        "apiVersion": super::API_VERSION, "kind": owner.kind, "name": owner.name, "uid": uid,
-        "controller": true, "blockOwnerDeletion": true,
-    })
 }
 
 /// An object without what the store adds.
@@ -47,7 +45,17 @@ pub struct Object {
 }
 
 impl Object {
-    /// Takes a whole document apart. What the store adds is left out.
+    /// Creates an object without content.
+    pub fn named(name: &str) -> Self {
+        let metadata = Map::from_iter([("name".to_owned(), Value::from(name))]);
+        Self { metadata, content: Map::new() }
+    }
+
+    pub fn new(name: &str, content: &impl ApiContent) -> Self {
+        Self { content: content_members(content), ..Self::named(name) }
+    }
+
+    /// Splits a whole document into metadata and content. What the store adds is left out.
     pub fn read(document: Value) -> Self {
         let Value::Object(mut content) = document else { return Self::default() };
         let mut metadata = match content.remove("metadata") {
@@ -63,37 +71,27 @@ impl Object {
         Self { metadata, content }
     }
 
-    pub fn named(name: &str) -> Self {
-        let metadata = Map::from_iter([("name".to_owned(), Value::from(name))]);
-        Self { metadata, content: Map::new() }
+    pub fn set_spec(&mut self, spec: &impl Serialize) {
+        self.content.insert("spec".to_owned(), json!(spec));
     }
 
-    pub fn get(&self, pointer: &str) -> Option<&Value> {
-        let (first, rest) =
-            pointer.trim_start_matches('/').split_once('/').unwrap_or((pointer.trim_start_matches('/'), ""));
-        let value = if first == "metadata" {
-            return pointer_in(&self.metadata, rest);
-        } else {
-            self.content.get(first)?
-        };
-        if rest.is_empty() { Some(value) } else { value.pointer(&format!("/{rest}")) }
+    pub fn set_status(&mut self, status: &impl Serialize) {
+        self.content.insert("status".to_owned(), json!(status));
     }
 
-    pub fn text(&self, pointer: &str) -> &str {
-        self.get(pointer).and_then(Value::as_str).unwrap_or_default()
+    /// Sets the data of a `ConfigMap`.
+    pub fn set_data(&mut self, map: &ConfigMap) {
+        self.content.insert("data".to_owned(), json!(map.data));
     }
 
-    /// The texts of a list.
-    pub fn texts(&self, pointer: &str) -> Vec<String> {
-        let items = self.get(pointer).and_then(Value::as_array);
-        items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-    }
-
-    /// Sets an annotation that it does not have.
-    pub fn annotate_unless_said(&mut self, key: &str, value: &str) {
-        if self.annotation(key).is_some_and(|said| !said.is_empty()) {
-            return;
+    /// Sets an annotation unless the object has one that is not empty.
+    pub fn annotate_if_absent(&mut self, key: &str, value: &str) {
+        if self.annotation(key).is_none_or(str::is_empty) {
+            self.annotate(key, value);
         }
+    }
+
+    pub fn annotate(&mut self, key: &str, value: &str) {
         let annotations = self.metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(annotations) = annotations {
             annotations.insert(key.to_owned(), Value::from(value));
@@ -103,10 +101,29 @@ impl Object {
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata.get("annotations")?.get(key)?.as_str()
     }
-}
 
-fn pointer_in<'m>(metadata: &'m Map<String, Value>, rest: &str) -> Option<&'m Value> {
-    let (first, rest) = rest.split_once('/').unwrap_or((rest, ""));
-    let value = metadata.get(first)?;
-    if rest.is_empty() { Some(value) } else { value.pointer(&format!("/{rest}")) }
+    /// Returns the uids of the objects to which it belongs.
+    pub fn owner_uids(&self) -> impl Iterator<Item = &str> {
+        let owners = self.metadata.get(OWNER_REFERENCES).and_then(Value::as_array);
+        owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
+    }
+
+    /// Makes it belong to one object, and to no other.
+    pub fn set_owner(&mut self, owner: &ObjectKey, uid: &str) {
+        let reference = json!({
+            "apiVersion": super::API_VERSION, "kind": owner.kind.name(), "name": owner.name, "uid": uid,
+            "controller": true, "blockOwnerDeletion": true,
+        });
+        self.metadata.insert(OWNER_REFERENCES.to_owned(), json!([reference]));
+    }
+
+    /// Makes it no longer belong to an object.
+    pub fn remove_owner(&mut self, uid: &str) {
+        if let Some(Value::Array(references)) = self.metadata.get_mut(OWNER_REFERENCES) {
+            references.retain(|owner| owner["uid"].as_str() != Some(uid));
+            if references.is_empty() {
+                self.metadata.remove(OWNER_REFERENCES);
+            }
+        }
+    }
 }

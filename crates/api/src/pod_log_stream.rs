@@ -19,7 +19,6 @@ pub struct PodLogStream {
 }
 
 impl ApiKind for PodLogStream {
-    const NAME: &'static str = "PodLogStream";
     const PLURAL: &'static str = "podlogstreams";
     const SHORT_NAMES: &'static [&'static str] = &["pls"];
 }
@@ -95,4 +94,14 @@ pub struct ContainerLogStreamStatus {
     /// Whether all of it was read.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub terminated: bool,
+}
+
+/// Sidecars whose logs are not shown.
+pub const QUIET_CONTAINERS: [&str; 4] = ["istio-init", "istio-proxy", "linkerd-proxy", "linkerd-init"];
+
+impl PodLogStreamTemplateSpec {
+    /// Returns the template that ignores [`QUIET_CONTAINERS`].
+    pub fn without_sidecars() -> Self {
+        Self { ignore_containers: QUIET_CONTAINERS.map(str::to_owned).into(), ..Self::default() }
+    }
 }

@@ -1,6 +1,7 @@
 //! `PortForward`.
 
 use lilt_model::Timestamp;
+use lilt_model::kubernetes as model;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,6 @@ pub struct PortForward {
 }
 
 impl ApiKind for PortForward {
-    const NAME: &'static str = "PortForward";
     const PLURAL: &'static str = "portforwards";
     const SHORT_NAMES: &'static [&'static str] = &["pf"];
 }
@@ -98,4 +98,38 @@ pub struct ForwardStatus {
     /// What went wrong; empty if nothing did.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
+}
+
+impl PortForwardTemplateSpec {
+    /// Returns the template of these forwards; none without any.
+    pub fn unless_empty(forwards: &[model::Forward]) -> Option<Self> {
+        (!forwards.is_empty()).then(|| Self { forwards: forwards.iter().map(Forward::from).collect() })
+    }
+}
+
+impl From<&model::Forward> for Forward {
+    fn from(forward: &model::Forward) -> Self {
+        let host = if forward.host.is_empty() { "localhost" } else { &forward.host };
+        Self {
+            local_port: forward.local_port.into(),
+            container_port: forward.container_port.into(),
+            host: host.to_owned(),
+            name: forward.name.clone(),
+            path: forward.path.clone(),
+        }
+    }
+}
+
+impl From<&Forward> for model::Forward {
+    /// Ports that do not exist become 0: any port, or the container's first one.
+    fn from(forward: &Forward) -> Self {
+        let port = |number: i32| u16::try_from(number).unwrap_or(0);
+        Self {
+            host: forward.host.clone(),
+            local_port: port(forward.local_port),
+            container_port: port(forward.container_port),
+            name: forward.name.clone(),
+            path: forward.path.clone(),
+        }
+    }
 }

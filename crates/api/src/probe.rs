@@ -1,5 +1,6 @@
 //! Readiness probes.
 
+use lilt_model::probe as model;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,4 +89,106 @@ pub struct TCPSocketAction {
     /// The host; without one this machine.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub host: String,
+}
+
+impl From<&model::Probe> for Probe {
+    fn from(probe: &model::Probe) -> Self {
+        let timing = Self {
+            initial_delay_seconds: probe.initial_delay_secs,
+            timeout_seconds: probe.timeout_secs,
+            period_seconds: probe.period_secs,
+            success_threshold: probe.success_threshold,
+            failure_threshold: probe.failure_threshold,
+            ..Self::default()
+        };
+        match probe.action.clone() {
+            model::ProbeAction::Exec { command } => Self { exec: Some(ExecAction { command }), ..timing },
+            model::ProbeAction::HttpGet { port, host, scheme, path, headers } => {
+                let header = |(name, value)| HTTPHeader { name, value };
+                let http_headers = headers.into_iter().map(header).collect();
+                Self { http_get: Some(HTTPGetAction { path, port, host, scheme, http_headers }), ..timing }
+            }
+            model::ProbeAction::TcpSocket { port, host } => {
+                Self { tcp_socket: Some(TCPSocketAction { port, host }), ..timing }
+            }
+        }
+    }
+}
+
+impl TryFrom<&Probe> for model::Probe {
+    /// Why the probe cannot work.
+    type Error = String;
+
+    fn try_from(probe: &Probe) -> Result<Self, String> {
+        let action = match (&probe.exec, &probe.http_get, &probe.tcp_socket) {
+            (Some(exec), _, _) if exec.command.is_empty() => return Err("exec needs a command".to_owned()),
+            (Some(exec), _, _) => model::ProbeAction::Exec { command: exec.command.clone() },
+            (None, Some(http), _) => model::ProbeAction::HttpGet {
+                port: valid_port(http.port)?,
+                host: http.host.clone(),
+                scheme: valid_scheme(&http.scheme)?,
+                path: http.path.clone(),
+                headers: http.http_headers.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+            },
+            (None, None, Some(tcp)) => {
+                model::ProbeAction::TcpSocket { port: valid_port(tcp.port)?, host: tcp.host.clone() }
+            }
+            (None, None, None) => return Err("one of exec, httpGet and tcpSocket is needed".to_owned()),
+        };
+        Ok(model::Probe {
+            initial_delay_secs: probe.initial_delay_seconds,
+            timeout_secs: probe.timeout_seconds,
+            period_secs: probe.period_seconds,
+            success_threshold: probe.success_threshold,
+            failure_threshold: probe.failure_threshold,
+            action,
+        })
+    }
+}
+
+fn valid_port(port: i32) -> Result<i32, String> {
+    let is_valid = u16::try_from(port).is_ok_and(|port| port > 0);
+    if is_valid { Ok(port) } else { Err(format!("port number out of range: {port}")) }
+}
+
+fn valid_scheme(scheme: &str) -> Result<String, String> {
+    let scheme = scheme.to_ascii_uppercase();
+    match scheme.as_str() {
+        "" | "HTTP" | "HTTPS" => Ok(scheme),
+        _ => Err(format!("the scheme {scheme:?} is neither HTTP nor HTTPS")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(probe: &Value) -> Result<model::Probe, String> {
+        let probe: Probe = serde_json::from_value(probe.clone()).expect("a probe");
+        model::Probe::try_from(&probe)
+    }
+
+    #[test]
+    fn probe_survives_the_round_trip() {
+        let probes = [
+            json!({"exec": {"command": ["test", "-e", "x"]}, "periodSeconds": 3}),
+            json!({"httpGet": {"path": "/ok", "port": 80, "host": "h", "scheme": "HTTPS",
+                "httpHeaders": [{"name": "A", "value": "b"}]}, "timeoutSeconds": 2}),
+            json!({"tcpSocket": {"port": 5432}, "initialDelaySeconds": 1, "failureThreshold": 4}),
+        ];
+        for probe in probes {
+            assert_eq!(read(&probe).map(|read| json!(Probe::from(&read))), Ok(probe));
+        }
+    }
+
+    #[test]
+    fn invalid_probe_is_refused_with_a_reason() {
+        let reason = |probe: Value| read(&probe).expect_err("it is none");
+        assert_eq!(reason(json!({})), "one of exec, httpGet and tcpSocket is needed");
+        assert_eq!(reason(json!({"exec": {}})), "exec needs a command");
+        assert_eq!(reason(json!({"tcpSocket": {"port": 0}})), "port number out of range: 0");
+        assert!(reason(json!({"httpGet": {"port": 1, "scheme": "ftp"}})).contains("neither"));
+    }
 }

@@ -8,12 +8,8 @@ use std::collections::BTreeMap;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value};
 
-use crate::kinds::{ApiKind, COMMON_FIELDS, Field, Kind, Part, Type};
-use crate::{
-    Cluster, Cmd, CmdImage, ConfigMap, DockerComposeLogStream, DockerComposeService, DockerImage, Extension,
-    ExtensionRepo, FileWatch, ImageMap, KubernetesApply, KubernetesDiscovery, LiveUpdate, PodLogStream,
-    PortForward, Session, Tiltfile, ToggleButton, UIButton, UIResource, UISession,
-};
+use crate::kinds::{COMMON_FIELDS, Field, Kind, Part, Type};
+use crate::object_kind::{self, ApiContent, ObjectKind};
 
 type Definitions = Map<String, Value>;
 
@@ -21,33 +17,7 @@ type Definitions = Map<String, Value>;
 pub(crate) fn derive() -> (Vec<Kind>, BTreeMap<&'static str, Part>) {
     // Fields that are always written are the required ones of what is serialized.
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    macro_rules! roots {
-        ($($kind:ty),* $(,)?) => { vec![$(Root::of::<$kind>(&mut generator)),*] };
-    }
-    let roots: Vec<Root> = roots![
-        Cluster,
-        Cmd,
-        CmdImage,
-        ConfigMap,
-        DockerComposeLogStream,
-        DockerComposeService,
-        DockerImage,
-        Extension,
-        ExtensionRepo,
-        FileWatch,
-        ImageMap,
-        KubernetesApply,
-        KubernetesDiscovery,
-        LiveUpdate,
-        PodLogStream,
-        PortForward,
-        Session,
-        Tiltfile,
-        ToggleButton,
-        UIButton,
-        UIResource,
-        UISession,
-    ];
+    let roots = object_kind::schemas(&mut generator);
     let definitions = generator.take_definitions(true);
     let kinds = roots.into_iter().map(|root| root.kind(&definitions)).collect();
     let parts = definitions.iter().filter(|(_, schema)| is_object(schema)).map(|(name, schema)| {
@@ -58,26 +28,26 @@ pub(crate) fn derive() -> (Vec<Kind>, BTreeMap<&'static str, Part>) {
 }
 
 /// The schema of a kind, and what its type says besides.
-struct Root {
-    name: &'static str,
+pub(crate) struct Root {
+    kind: ObjectKind,
     plural: &'static str,
     short_names: &'static [&'static str],
     schema: Value,
 }
 
 impl Root {
-    fn of<K: ApiKind>(generator: &mut SchemaGenerator) -> Self {
+    pub(crate) fn of<K: ApiContent>(generator: &mut SchemaGenerator) -> Self {
         let schema = K::json_schema(generator).to_value();
-        Self { name: K::NAME, plural: K::PLURAL, short_names: K::SHORT_NAMES, schema }
+        Self { kind: K::KIND, plural: K::PLURAL, short_names: K::SHORT_NAMES, schema }
     }
 
     fn kind(self, definitions: &Definitions) -> Kind {
-        let Self { name, plural, short_names, schema } = self;
+        let Self { kind, plural, short_names, schema } = self;
         let mut fields = fields(&schema, definitions);
         fields.retain(|field| COMMON_FIELDS.iter().all(|common| common.name != field.name));
         // What is asked for and what became of it may both be left out.
         fields.iter_mut().for_each(|field| field.required = false);
-        Kind { name, plural, short_names, description: description(&schema), fields }
+        Kind { kind, name: kind.name(), plural, short_names, description: description(&schema), fields }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `Session`.
 
 use lilt_model::Timestamp;
+use lilt_model::settings::CiSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,6 @@ pub struct Session {
 }
 
 impl ApiKind for Session {
-    const NAME: &'static str = "Session";
     const PLURAL: &'static str = "sessions";
 }
 
@@ -46,12 +46,12 @@ pub struct SessionCISpec {
     /// How long pods may be broken after a deployment.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub k8s_grace_period: Option<Duration>,
-    /// How long a server may take to become ready.
-    #[serde(default, skip_serializing_if = "is_empty")]
-    pub readiness_timeout: Option<Duration>,
     /// How long the whole may take; 0s: as long as it likes.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub timeout: Option<Duration>,
+    /// How long a server may take to become ready.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub readiness_timeout: Option<Duration>,
 }
 
 /// How far it is.
@@ -150,3 +150,15 @@ pub struct TargetStateTerminated {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct TargetStateDisabled {}
+
+impl SessionCISpec {
+    /// Returns the settings of `ci`, with the defaults that Tilt fills in. `timeout` is that of the whole run.
+    pub fn new(settings: &CiSettings, timeout: std::time::Duration) -> Self {
+        let readiness_timeout = settings.readiness_timeout.unwrap_or(CiSettings::READINESS_TIMEOUT);
+        Self {
+            k8s_grace_period: settings.k8s_grace_period.map(Duration),
+            timeout: Some(Duration(timeout)),
+            readiness_timeout: Some(Duration(readiness_timeout)),
+        }
+    }
+}

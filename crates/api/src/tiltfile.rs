@@ -22,7 +22,6 @@ pub struct Tiltfile {
 }
 
 impl ApiKind for Tiltfile {
-    const NAME: &'static str = "Tiltfile";
     const PLURAL: &'static str = "tiltfiles";
 }
 
@@ -32,7 +31,7 @@ impl ApiKind for Tiltfile {
 #[serde(rename_all = "camelCase", default)]
 pub struct TiltfileSpec {
     /// Its arguments. Others load it anew.
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[schemars(skip_serializing_if = "is_empty")]
     pub args: Vec<String>,
     /// Labels for all that it declares.
     #[serde(default, skip_serializing_if = "is_empty")]
@@ -92,7 +91,7 @@ pub struct TiltfileStateRunning {
 #[serde(rename_all = "camelCase", default)]
 pub struct TiltfileStateTerminated {
     /// What went wrong; empty if nothing did.
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[schemars(skip_serializing_if = "is_empty")]
     pub error: String,
     /// When it ended.
     #[serde(default, skip_serializing_if = "is_empty")]
@@ -104,6 +103,6 @@ pub struct TiltfileStateTerminated {
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
     /// How many warnings there were.
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[schemars(skip_serializing_if = "is_empty")]
     pub warning_count: i32,
 }

@@ -19,7 +19,6 @@ pub struct ToggleButton {
 }
 
 impl ApiKind for ToggleButton {
-    const NAME: &'static str = "ToggleButton";
     const PLURAL: &'static str = "togglebuttons";
 }
 

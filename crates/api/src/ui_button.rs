@@ -20,7 +20,6 @@ pub struct UIButton {
 }
 
 impl ApiKind for UIButton {
-    const NAME: &'static str = "UIButton";
     const PLURAL: &'static str = "uibuttons";
 }
 

@@ -9,12 +9,13 @@ use super::disable::DisableResourceStatus;
 use super::is_empty;
 use super::kinds::ApiKind;
 use super::meta::ObjectMeta;
+use super::object_kind::ApiContent as _;
 use super::time::Time;
 
 /// A resource as people see it: what it does, whether it is ready, what it waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct UIResource {
     /// Group and version of the object.
     pub api_version: String,
@@ -34,7 +35,7 @@ impl UIResource {
     pub fn new(metadata: ObjectMeta, status: UIResourceStatus) -> Self {
         Self {
             api_version: API_VERSION.into(),
-            kind: Self::NAME.into(),
+            kind: Self::KIND.name().into(),
             metadata,
             spec: UIResourceSpec {},
             status,
@@ -42,8 +43,13 @@ impl UIResource {
     }
 }
 
+impl Default for UIResource {
+    fn default() -> Self {
+        Self::new(ObjectMeta::default(), UIResourceStatus::default())
+    }
+}
+
 impl ApiKind for UIResource {
-    const NAME: &'static str = "UIResource";
     const PLURAL: &'static str = "uiresources";
 }
 

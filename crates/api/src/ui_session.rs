@@ -8,12 +8,13 @@ use super::API_VERSION;
 use super::is_empty;
 use super::kinds::ApiKind;
 use super::meta::ObjectMeta;
+use super::object_kind::ApiContent as _;
 use super::time::Time;
 
 /// What the web page shows about the session as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct UISession {
     /// Group and version of the object.
     pub api_version: String,
@@ -33,7 +34,7 @@ impl UISession {
     pub fn new(metadata: ObjectMeta, status: UISessionStatus) -> Self {
         Self {
             api_version: API_VERSION.into(),
-            kind: Self::NAME.into(),
+            kind: Self::KIND.name().into(),
             metadata,
             spec: UISessionSpec {},
             status,
@@ -41,8 +42,13 @@ impl UISession {
     }
 }
 
+impl Default for UISession {
+    fn default() -> Self {
+        Self::new(ObjectMeta::default(), UISessionStatus::default())
+    }
+}
+
 impl ApiKind for UISession {
-    const NAME: &'static str = "UISession";
     const PLURAL: &'static str = "uisessions";
 }
 

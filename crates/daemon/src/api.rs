@@ -6,8 +6,7 @@ mod writes;
 
 use std::sync::Arc;
 
-use lilt_api::kinds::kinds;
-use lilt_api::{Object, ObjectKey, UIResource, UISession};
+use lilt_api::{OWNER_REFERENCES, Object, ObjectKey, ObjectKind, UIResource, UISession};
 use lilt_engine::{
     Event, State, project_object, project_owner, project_resource_objects, project_session_objects,
     project_targets,
@@ -15,14 +14,11 @@ use lilt_engine::{
 use lilt_model::ResourceName;
 use lilt_model::timeline::UpdateRecord;
 use lilt_store::{Draft, Key, Reader, Refusal, SessionQueries, WriteRequest, Writer};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use publishers::Publishers;
 use writes::PendingWrite;
-
-/// The field of metadata that lists the owners of an object.
-const OWNER_REFERENCES: &str = "ownerReferences";
 
 /// The session's side of the store: the only writer of the object table, and the requests of readers.
 #[derive(Debug)]
@@ -62,27 +58,28 @@ impl Objects {
     /// Stages the current state of a resource and of all objects that it publishes. None: the resource was removed.
     pub(crate) fn put_resource(&mut self, state: &State, name: &ResourceName, resource: Option<UIResource>) {
         let resource = resource.map(|resource| {
-            let managed_fields = managed_fields(state, "UIResource", &resource.metadata.name);
+            let managed_fields = managed_fields(state, ObjectKind::UIResource, &resource.metadata.name);
             Draft::resource(Arc::new(resource), managed_fields)
         });
         let objects = project_resource_objects(state, name);
-        let drafts = objects.iter().filter_map(|(key, object)| {
-            let draft = draft(key, object, None)?;
-            Some(if is_alike(draft.key.kind) { draft.alike_but_for(name.as_str()) } else { draft })
+        let drafts = objects.iter().map(|(key, object)| {
+            let draft = draft(key, object, None);
+            if is_alike(key.kind) { draft.alike_but_for(name.as_str()) } else { draft }
         });
         self.publish(state, name, resource.into_iter().chain(drafts).collect());
         if !name.is_tiltfile() {
-            let targets: Vec<String> = project_targets(state, name).iter().map(Value::to_string).collect();
+            let targets = project_targets(state, name);
+            let targets: Vec<String> = targets.iter().map(|target| json!(target).to_string()).collect();
             self.writer.put_fragment(Arc::from(name.as_str()), Some(Arc::from(targets.join(","))));
         }
     }
 
     /// Stages the current state of the session and of its own objects.
     pub(crate) fn put_session(&mut self, state: &State, session: UISession) {
-        let managed_fields = managed_fields(state, "UISession", &session.metadata.name);
+        let managed_fields = managed_fields(state, ObjectKind::UISession, &session.metadata.name);
         let session = Draft::session(Arc::new(session), managed_fields);
         let objects = project_session_objects(state);
-        let drafts = objects.iter().filter_map(|(key, object)| draft(key, object, None));
+        let drafts = objects.iter().map(|(key, object)| draft(key, object, None));
         let drafts = std::iter::once(session).chain(drafts).collect();
         self.publish(state, &ResourceName::new(""), drafts);
     }
@@ -92,16 +89,10 @@ impl Objects {
         match project_object(state, key) {
             Some((uid, object)) => {
                 let maker = state.maker(key).filter(|_| !object.metadata.contains_key(OWNER_REFERENCES));
-                let owner = maker.and_then(|maker| store_key(&maker));
-                if let Some(draft) = draft(key, &object, Some(&uid)) {
-                    self.writer.put(draft.owned_by(owner));
-                }
+                let owner = maker.map(|maker| store_key(&maker));
+                self.writer.put(draft(key, &object, Some(&uid)).owned_by(owner));
             }
-            None => {
-                if let Some(key) = store_key(key) {
-                    self.remove(state, key);
-                }
-            }
+            None => self.remove(state, store_key(key)),
         }
     }
 
@@ -119,7 +110,7 @@ impl Objects {
         for draft in drafts {
             if self.publishers.is_publisher(publisher, &draft.key) {
                 let owner = project_owner(state, &object_key(&draft.key), publisher);
-                self.writer.put(draft.owned_by(owner.and_then(|owner| store_key(&owner))));
+                self.writer.put(draft.owned_by(owner.map(|owner| store_key(&owner))));
             }
         }
     }
@@ -153,8 +144,8 @@ impl Objects {
 }
 
 /// Returns whether objects of this kind differ between resources in little more than the name.
-fn is_alike(kind: &str) -> bool {
-    matches!(kind, "ConfigMap" | "ToggleButton" | "UIButton")
+fn is_alike(kind: ObjectKind) -> bool {
+    matches!(kind, ObjectKind::ConfigMap | ObjectKind::ToggleButton | ObjectKind::UIButton)
 }
 
 fn deletion(key: ObjectKey) -> Event {
@@ -165,17 +156,18 @@ fn object_key(key: &Key) -> ObjectKey {
     ObjectKey::new(key.kind, &*key.name)
 }
 
-fn store_key(key: &ObjectKey) -> Option<Key> {
-    Some(Key::new(kinds().named(&key.kind)?.name, &key.name))
+fn store_key(key: &ObjectKey) -> Key {
+    Key::new(key.kind, &key.name)
 }
 
-fn draft(key: &ObjectKey, object: &Object, uid: Option<&str>) -> Option<Draft> {
-    let metadata = serde_json::to_string(&object.metadata).ok()?;
-    let content = serde_json::to_string(&object.content).ok()?;
-    Some(Draft::new(store_key(key)?, uid, &metadata, &content))
+fn draft(key: &ObjectKey, object: &Object, uid: Option<&str>) -> Draft {
+    let text = |members: &Map<String, Value>| {
+        serde_json::to_string(members).expect("invariant: JSON can be written to memory")
+    };
+    Draft::new(store_key(key), uid, &text(&object.metadata), &text(&object.content))
 }
 
 /// Returns the managed fields of an object of a typed kind.
-fn managed_fields(state: &State, kind: &str, name: &str) -> Option<Value> {
+fn managed_fields(state: &State, kind: ObjectKind, name: &str) -> Option<Value> {
     state.notes(&ObjectKey::new(kind, name))?.managers.clone()
 }

@@ -13,28 +13,29 @@ mod disable;
 mod discovery;
 mod extension;
 mod files;
-mod idle;
 mod images;
 mod live_update;
 mod notes;
 mod owners;
 mod pods;
+mod projection;
 mod references;
 mod tiltfile;
 mod toggle;
 mod trigger;
+mod unsupported;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lilt_api::{Notes, Object, ObjectKey};
-use lilt_model::{ResourceName, Timestamp};
+use lilt_api::{Content, Notes, Object, ObjectKey, ObjectKind, UIButtonStatus};
+use lilt_model::ResourceName;
+use lilt_model::log::Level;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use crate::controllers::{command as command_controller, port_forward};
+use crate::controllers::{command as command_controller, log_stream, port_forward};
 use crate::owner::Owner;
 use crate::plan::Plan;
-use crate::project::write_unset_times;
 use crate::state::State;
 use disable::Switch;
 use owners::Owners;
@@ -63,7 +64,8 @@ pub(crate) use live_update::{
 };
 pub(crate) use notes::{noted, show_notes, show_notes_on};
 pub(crate) use owners::gone as owner_gone;
-pub(crate) use pods::{cluster_connected, cluster_of, named_pod, pod_changed};
+pub(crate) use pods::{cluster_connected, cluster_named, cluster_trouble, named_pod, pod_changed};
+pub use projection::project_object;
 pub(crate) use references::{changed, set_references};
 pub(crate) use tiltfile::tiltfile_status;
 pub(crate) use toggle::ToggleRun;
@@ -77,8 +79,8 @@ pub const ANNOTATION_RESOURCE: &str = "tilt.dev/resource";
 pub(crate) struct Objects {
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) made: BTreeMap<ObjectKey, ObjectRecord>,
-    /// What became of the buttons that lilt itself keeps: their status, by name.
-    pub(crate) clicks: BTreeMap<String, Value>,
+    /// The statuses of the buttons that lilt itself keeps, by name.
+    pub(crate) clicks: BTreeMap<String, UIButtonStatus>,
     /// What people noted on objects that lilt itself keeps.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) notes: BTreeMap<ObjectKey, Notes>,
@@ -96,6 +98,9 @@ pub(crate) struct Objects {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ObjectRecord {
     pub(crate) object: Object,
+    /// The content of `object`, parsed when it was written.
+    #[serde(skip)]
+    pub(crate) content: Content,
     pub(crate) uid: String,
     pub(crate) origin: Origin,
     /// What its `disableSource` last said.
@@ -126,8 +131,9 @@ pub(crate) enum Run {
     Repository(RepositoryRun),
     Extension(ExtensionRun),
     Tiltfile,
-    /// Pods are looked for, reached or read.
-    Pods,
+    Discovery,
+    LogStream,
+    Forward,
     Apply(ApplyRun),
     Image(ImageRun),
     Live(Box<LiveRun>),
@@ -146,17 +152,12 @@ impl Objects {
 
     /// Some object looks into the cluster.
     pub(crate) fn want_cluster(&self) -> bool {
-        let is_kind = |kind: &str| {
-            let first = self.made.range(ObjectKey::new(kind, "")..).next();
-            first.is_some_and(|(key, _)| key.kind == kind)
-        };
-        pods::KINDS.into_iter().any(is_kind)
+        pods::KINDS.into_iter().any(|kind| self.of_kind(kind).next().is_some())
     }
 
     /// Something is being fetched or looked for that may bring resources.
     pub(crate) fn are_coming(&self) -> bool {
-        let from = ObjectKey::new("Extension", "");
-        let extensions = self.made.range(from..).take_while(|(key, _)| key.kind.starts_with("Extension"));
+        let extensions = self.of_kind(ObjectKind::Extension).chain(self.of_kind(ObjectKind::ExtensionRepo));
         extensions.into_iter().any(|(_, made)| match &made.run {
             Run::Repository(run) => run.is_coming(),
             Run::Extension(run) => run.is_coming(),
@@ -164,34 +165,56 @@ impl Objects {
         })
     }
 
-    pub(crate) fn get(&self, kind: &str, name: &str) -> Option<&ObjectRecord> {
+    pub(crate) fn get(&self, kind: ObjectKind, name: &str) -> Option<&ObjectRecord> {
         self.made.get(&ObjectKey::new(kind, name))
+    }
+
+    /// The objects of a kind, ordered by name.
+    pub(crate) fn of_kind(&self, kind: ObjectKind) -> impl Iterator<Item = (&ObjectKey, &ObjectRecord)> {
+        self.made.range(ObjectKey::new(kind, "")..).take_while(move |(key, _)| key.kind == kind)
     }
 }
 
 /// An object was written from outside; the uid counts if it is new.
 pub(crate) fn written(state: &mut State, key: ObjectKey, object: Object, uid: String) {
-    if let Some(resource) = buttons::resource_of(state, &key) {
-        buttons::clicked(state, &key, &object, &resource);
-    } else if disable::is_switch(state, &key) {
-        disable::switch(state, &key, &object);
-    } else if key.kind == "Tiltfile" && ResourceName::new(&key.name).is_tiltfile() {
-        tiltfile::written(state, &key, &object);
-    } else {
-        put(state, key, object, uid, Origin::Outside);
+    match parse(state, &key, &object) {
+        Content::UIButton(button) => {
+            if let Some(resource) = buttons::resource_of(state, &key) {
+                return buttons::clicked(state, &key, button.status, &resource);
+            }
+        }
+        Content::ConfigMap(map) => {
+            if let Some(resource) = disable::resource_of(state, &key.name) {
+                return disable::switch(state, resource, &map);
+            }
+        }
+        Content::Tiltfile(tiltfile) if ResourceName::new(&key.name).is_tiltfile() => {
+            return tiltfile::written(state, &key, &tiltfile.spec);
+        }
+        _ => {}
     }
+    put(state, key, object, uid, Origin::Outside);
 }
 
-/// Makes an object, or makes it another.
+/// Parses the content of an object. What the API and the Tiltfile let through can be parsed.
+fn parse(state: &mut State, key: &ObjectKey, object: &Object) -> Content {
+    Content::parse(key.kind, &object.content).unwrap_or_else(|error| {
+        state.note(&log_resource(object), Level::Error, format!("ERROR: {key} is invalid: {error}"));
+        Content::empty(key.kind)
+    })
+}
+
+/// Creates or replaces an object.
 fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: Origin) {
+    let content = parse(state, &key, &object);
     let made = match state.objects.made.remove(&key) {
         Some(known) => {
             state.objects.owners.remove(&key, &known.object);
-            ObjectRecord { object, ..known }
+            ObjectRecord { object, content, ..known }
         }
-        None => ObjectRecord { object, uid, origin, switch: None, run: fresh(&key) },
+        None => ObjectRecord { object, content, uid, origin, switch: None, run: Run::new(key.kind) },
     };
-    let names = references::of(&key, &made.object);
+    let names = references::of(&key, &made.content);
     state.objects.owners.add(&key, &made.object);
     state.objects.made.insert(key.clone(), made);
     references::touch_sources(state, &key);
@@ -200,7 +223,7 @@ fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: O
     state.objects.touch(&key);
     reconsider(state, &key);
     changed(state, &key);
-    if pods::KINDS.contains(&key.kind.as_str()) {
+    if pods::KINDS.contains(&key.kind) {
         crate::apply::note_cluster(state);
     }
 }
@@ -222,14 +245,23 @@ fn remove(state: &mut State, key: &ObjectKey) -> Option<ObjectRecord> {
     references::touch_sources(state, key);
     set_references(state, key, BTreeSet::new());
     state.objects.touch(key);
-    match key.kind.as_str() {
-        "Cmd" => command_controller::stop(state, &Owner::from(key)),
-        "PortForward" => port_forward::forget(state, &Owner::from(key)),
-        "Tiltfile" => tiltfile::gone(state, key),
-        "KubernetesApply" => apply::gone(state, key, &made),
-        _ => {}
+    match &made.run {
+        Run::Command(_) => command_controller::stop(state, &Owner::from(key)),
+        Run::Forward => port_forward::forget(state, &Owner::from(key)),
+        Run::Tiltfile => tiltfile::gone(state, key),
+        Run::Apply(_) => apply::gone(state, key, &made),
+        Run::Nothing
+        | Run::Files(_)
+        | Run::Toggle(_)
+        | Run::Cluster(_)
+        | Run::Repository(_)
+        | Run::Extension(_)
+        | Run::Discovery
+        | Run::LogStream
+        | Run::Image(_)
+        | Run::Live(_) => {}
     }
-    if pods::KINDS.contains(&key.kind.as_str()) {
+    if pods::KINDS.contains(&key.kind) {
         crate::apply::note_cluster(state);
     }
     changed(state, key);
@@ -243,7 +275,7 @@ pub(crate) fn adopt(state: &mut State, tiltfile: &ResourceName, objects: &[Value
     drop_made_by(state, tiltfile, |key| !named.contains_key(key));
     for (key, document) in named {
         let mut object = Object::read(document.clone());
-        object.annotate_unless_said(ANNOTATION_RESOURCE, tiltfile.as_str());
+        object.annotate_if_absent(ANNOTATION_RESOURCE, tiltfile.as_str());
         let origin = Origin::Tiltfile(tiltfile.clone());
         if let Some(known) = state.objects.made.get_mut(&key) {
             // What became of it stays: a click, an event.
@@ -259,7 +291,7 @@ pub(crate) fn adopt(state: &mut State, tiltfile: &ResourceName, objects: &[Value
         put(state, key, object, format!("tiltfile-{sequence}"), origin);
     }
     // Resources came and went, and with them their images.
-    references::kind_changed(state, "ImageMap");
+    references::kind_changed(state, ObjectKind::ImageMap);
 }
 
 /// Deletes some of what a Tiltfile made.
@@ -273,61 +305,83 @@ fn drop_made_by(state: &mut State, tiltfile: &ResourceName, which: impl Fn(&Obje
 }
 
 /// Whether something acts on objects of a kind when they are written. The others are stored and shown.
-pub fn has_controller(kind: &str) -> bool {
-    matches!(
-        kind,
-        "Cluster"
-            | "Cmd"
-            | "ConfigMap"
-            | "Extension"
-            | "ExtensionRepo"
-            | "FileWatch"
-            | "CmdImage"
-            | "DockerImage"
-            | "ImageMap"
-            | "KubernetesApply"
-            | "KubernetesDiscovery"
-            | "LiveUpdate"
-            | "PodLogStream"
-            | "PortForward"
-            | "Tiltfile"
-            | "ToggleButton"
-            | "UIButton"
-    )
+pub fn has_controller(kind: ObjectKind) -> bool {
+    match kind {
+        ObjectKind::Cluster
+        | ObjectKind::Cmd
+        | ObjectKind::CmdImage
+        | ObjectKind::ConfigMap
+        | ObjectKind::DockerImage
+        | ObjectKind::Extension
+        | ObjectKind::ExtensionRepo
+        | ObjectKind::FileWatch
+        | ObjectKind::ImageMap
+        | ObjectKind::KubernetesApply
+        | ObjectKind::KubernetesDiscovery
+        | ObjectKind::LiveUpdate
+        | ObjectKind::PodLogStream
+        | ObjectKind::PortForward
+        | ObjectKind::Tiltfile
+        | ObjectKind::ToggleButton
+        | ObjectKind::UIButton => true,
+        ObjectKind::DockerComposeLogStream
+        | ObjectKind::DockerComposeService
+        | ObjectKind::Session
+        | ObjectKind::UIResource
+        | ObjectKind::UISession => false,
+    }
 }
 
-fn fresh(key: &ObjectKey) -> Run {
-    match key.kind.as_str() {
-        "Cluster" => Run::Cluster(Box::default()),
-        "Cmd" => Run::Command(Box::default()),
-        "FileWatch" => Run::Files(FilesRun::default()),
-        "ToggleButton" => Run::Toggle(ToggleRun::default()),
-        "ExtensionRepo" => Run::Repository(RepositoryRun::default()),
-        "Extension" => Run::Extension(ExtensionRun::default()),
-        "Tiltfile" => Run::Tiltfile,
-        "KubernetesDiscovery" | "PodLogStream" | "PortForward" => Run::Pods,
-        "KubernetesApply" => Run::Apply(ApplyRun::default()),
-        "CmdImage" | "DockerImage" => Run::Image(ImageRun::default()),
-        "LiveUpdate" => Run::Live(Box::default()),
-        _ => Run::Nothing,
+impl Run {
+    fn new(kind: ObjectKind) -> Self {
+        match kind {
+            ObjectKind::Cluster => Run::Cluster(Box::default()),
+            ObjectKind::Cmd => Run::Command(Box::default()),
+            ObjectKind::FileWatch => Run::Files(FilesRun::default()),
+            ObjectKind::ToggleButton => Run::Toggle(ToggleRun::default()),
+            ObjectKind::ExtensionRepo => Run::Repository(RepositoryRun::default()),
+            ObjectKind::Extension => Run::Extension(ExtensionRun::default()),
+            ObjectKind::Tiltfile => Run::Tiltfile,
+            ObjectKind::KubernetesDiscovery => Run::Discovery,
+            ObjectKind::PodLogStream => Run::LogStream,
+            ObjectKind::PortForward => Run::Forward,
+            ObjectKind::KubernetesApply => Run::Apply(ApplyRun::default()),
+            ObjectKind::CmdImage | ObjectKind::DockerImage => Run::Image(ImageRun::default()),
+            ObjectKind::LiveUpdate => Run::Live(Box::default()),
+            ObjectKind::ConfigMap
+            | ObjectKind::DockerComposeLogStream
+            | ObjectKind::DockerComposeService
+            | ObjectKind::ImageMap
+            | ObjectKind::Session
+            | ObjectKind::UIButton
+            | ObjectKind::UIResource
+            | ObjectKind::UISession => Run::Nothing,
+        }
     }
 }
 
 /// Starts, restarts or ends what an object does, as it and what it names say now.
 fn reconsider(state: &mut State, key: &ObjectKey) {
-    match key.kind.as_str() {
-        "Cluster" => cluster::reconsider(state, key),
-        "Cmd" => command::reconsider(state, key),
-        "FileWatch" => files::reconsider(state, key),
-        "ToggleButton" => toggle::reconsider(state, key),
-        "ExtensionRepo" => extension::reconsider_repository(state, key),
-        "Extension" => extension::reconsider(state, key),
-        "Tiltfile" => tiltfile::reconsider(state, key),
-        "KubernetesApply" => apply::reconsider(state, key),
-        "CmdImage" | "DockerImage" => building::reconsider(state, key),
-        "LiveUpdate" => live_update::reconsider(state, key),
-        "KubernetesDiscovery" | "PodLogStream" | "PortForward" => pods::follow(state, key),
-        _ => {}
+    let Some(made) = state.objects.made.get(key) else {
+        // The object of the main Tiltfile is kept by lilt itself.
+        if key.kind == ObjectKind::Tiltfile {
+            tiltfile::reconsider(state, key);
+        }
+        return;
+    };
+    match &made.run {
+        Run::Nothing => {}
+        Run::Cluster(_) => cluster::reconsider(state, key),
+        Run::Command(_) => command::reconsider(state, key),
+        Run::Files(_) => files::reconsider(state, key),
+        Run::Toggle(_) => toggle::reconsider(state, key),
+        Run::Repository(_) => extension::reconsider_repository(state, key),
+        Run::Extension(_) => extension::reconsider(state, key),
+        Run::Tiltfile => tiltfile::reconsider(state, key),
+        Run::Apply(_) => apply::reconsider(state, key),
+        Run::Image(_) => building::reconsider(state, key),
+        Run::Live(_) => live_update::reconsider(state, key),
+        Run::Discovery | Run::LogStream | Run::Forward => pods::follow(state, key),
     }
 }
 
@@ -335,52 +389,18 @@ fn reconsider(state: &mut State, key: &ObjectKey) {
 pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
     let Some(made) = state.objects.made.get(key) else { return Plan::new() };
     match &made.run {
-        Run::Nothing | Run::Toggle(_) | Run::Tiltfile => Plan::new(),
+        Run::Nothing | Run::Toggle(_) | Run::Tiltfile | Run::Discovery => Plan::new(),
         Run::Cluster(run) => cluster::plan(key, run),
         Run::Repository(run) => extension::plan_repository(key, run),
         Run::Extension(run) => extension::plan(key, run),
         Run::Apply(run) => apply::plan(state, key, run),
         Run::Image(run) => building::plan(state, key, &made.object, run),
-        Run::Live(run) => live_update::plan(state, key, &made.object, run),
-        Run::Pods => pods::plan(state, key),
+        Run::Live(run) => live_update::plan(state, key, made, run),
+        Run::Forward => port_forward::plan(state, &Owner::from(key)),
+        Run::LogStream => log_stream::plan(state, &Owner::from(key)),
         Run::Command(_) => command_controller::plan(state, &Owner::from(key)),
         Run::Files(run) => files::plan(state, key, run),
     }
-}
-
-/// An object as readers see it; none if it is gone.
-pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)> {
-    let made = state.objects.made.get(key)?;
-    let mut object = made.object.clone();
-    let mut status = Map::new();
-    status.extend(made.switch.as_ref().map(|switch| ("disableStatus".to_owned(), switch.status())));
-    match &made.run {
-        Run::Nothing => match idle::status(&key.kind) {
-            Some(idle) => status.extend(idle),
-            None => {
-                write_unset_times(&key.kind, &mut object);
-                return Some((made.uid.clone(), object));
-            }
-        },
-        Run::Cluster(run) => cluster::tell(run, &mut status),
-        Run::Apply(run) => apply::tell(run, &mut status),
-        Run::Image(run) => building::tell(run, &mut status),
-        Run::Live(run) => live_update::tell(run, &mut status),
-        Run::Pods => pods::tell(state, key, &made.object, &mut status),
-        Run::Command(_) => command::tell(state, key, &made.object, &mut status),
-        Run::Files(run) => run.events.tell(&mut status),
-        Run::Toggle(run) => run.tell(&mut status),
-        Run::Repository(run) => run.tell(&mut status),
-        Run::Extension(run) => run.tell(&mut status),
-        Run::Tiltfile => {
-            if let Some(tiltfile) = state.tiltfile_named(&ResourceName::new(&key.name)) {
-                status.extend(tiltfile_status(tiltfile).as_object().cloned().unwrap_or_default());
-            }
-        }
-    }
-    object.content.insert("status".to_owned(), Value::Object(status));
-    write_unset_times(&key.kind, &mut object);
-    Some((made.uid.clone(), object))
 }
 
 impl State {
@@ -392,7 +412,7 @@ impl State {
     /// The Tiltfile that made an object, to which it belongs.
     pub fn maker(&self, key: &ObjectKey) -> Option<ObjectKey> {
         match &self.objects.made.get(key)?.origin {
-            Origin::Tiltfile(name) => Some(ObjectKey::new("Tiltfile", name.as_str())),
+            Origin::Tiltfile(name) => Some(ObjectKey::new(ObjectKind::Tiltfile, name.as_str())),
             Origin::Outside | Origin::Object => None,
         }
     }
@@ -400,7 +420,7 @@ impl State {
 
 /// The object of a Tiltfile tells of its loads.
 pub(crate) fn touch_tiltfile(state: &mut State, name: &ResourceName) {
-    let key = ObjectKey::new("Tiltfile", name.as_str());
+    let key = ObjectKey::new(ObjectKind::Tiltfile, name.as_str());
     if state.objects.made.contains_key(&key) {
         state.objects.touch(&key);
     }
@@ -409,8 +429,4 @@ pub(crate) fn touch_tiltfile(state: &mut State, name: &ResourceName) {
 /// Whose log an object writes to.
 pub(crate) fn log_resource(object: &Object) -> ResourceName {
     object.annotation(ANNOTATION_RESOURCE).map_or_else(ResourceName::tiltfile, ResourceName::new)
-}
-
-fn time(at: Timestamp) -> Value {
-    json!(at)
 }

@@ -1,6 +1,6 @@
 //! Who asks for what a controller does.
 
-use lilt_api::ObjectKey;
+use lilt_api::{ObjectKey, ObjectKind};
 use lilt_model::ResourceName;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub enum Owner {
 
 impl Owner {
     /// The object of a kind with this name.
-    pub fn object(kind: &str, name: impl Into<String>) -> Self {
+    pub fn object(kind: ObjectKind, name: impl Into<String>) -> Self {
         Owner::Object(ObjectKey::new(kind, name))
     }
 }

@@ -7,9 +7,9 @@ mod unreachable;
 use std::borrow::Cow;
 
 use lilt_api::{
-    ConfigMapDisableSource, DisableResourceStatus, DisableSource, ObjectMeta, RuntimeStatus, TiltBuild,
-    UIBuildRunning, UIBuildTerminated, UIFeatureFlag, UIResource, UIResourceCondition, UIResourceKubernetes,
-    UIResourceLink, UIResourceLocal, UIResourceStateWaiting, UIResourceStateWaitingOnRef, UIResourceStatus,
+    DisableResourceStatus, ObjectKind, ObjectMeta, RuntimeStatus, TiltBuild, UIBuildRunning,
+    UIBuildTerminated, UIFeatureFlag, UIResource, UIResourceCondition, UIResourceKubernetes, UIResourceLink,
+    UIResourceLocal, UIResourceStateWaiting, UIResourceStateWaitingOnRef, UIResourceStatus,
     UIResourceTargetSpec, UISession, UISessionStatus, UpdateStatus, VersionSettings, annotation,
 };
 use lilt_model::kubernetes::ObjectRef;
@@ -26,11 +26,8 @@ use crate::owner::Owner;
 use crate::runtime::{Runtime, current_pods, newest_pod};
 use crate::state::{BodyState, FinishedUpdate, ResourceState, State, TiltfileState, UNCATEGORIZED};
 
-pub(crate) use objects::{
-    pod_status, stage_statuses, stop_button_name, tell_cluster, text_hash, toggle_button_name,
-    write_unset_times,
-};
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
+pub(crate) use objects::{stop_button_name, text_hash, toggle_button_name};
 pub use owner::project_owner;
 pub(crate) use unreachable::shown_runtime;
 
@@ -40,7 +37,7 @@ pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource
         Some(tiltfile) => project_tiltfile(state, name, tiltfile),
         None => project_declared(state, name)?,
     };
-    show_notes_on(state, "UIResource", &mut told.metadata);
+    show_notes_on(state, ObjectKind::UIResource, &mut told.metadata);
     Some(told)
 }
 
@@ -183,7 +180,7 @@ pub fn project_session(state: &State) -> UISession {
         let list = serde_json::json!(unreachable).to_string();
         metadata.annotations.insert(annotation::UNREACHABLE.to_owned(), list);
     }
-    show_notes_on(state, "UISession", &mut metadata);
+    show_notes_on(state, ObjectKind::UISession, &mut metadata);
     UISession::new(
         metadata,
         UISessionStatus {
@@ -343,15 +340,12 @@ fn specs(resource: &ResourceState) -> Vec<UIResourceTargetSpec> {
 }
 
 fn disable_status(resource: &ResourceState) -> DisableResourceStatus {
-    // As if a ConfigMap of Tilt's API said so: clients look there for the names of what can be switched.
-    let switch =
-        ConfigMapDisableSource { name: format!("{}-disable", resource.spec.name), key: "isDisabled".into() };
-    let source = DisableSource { config_map: Some(switch), ..DisableSource::default() };
     DisableResourceStatus {
         enabled_count: i32::from(!resource.disabled),
         disabled_count: i32::from(resource.disabled),
         state: if resource.disabled { "Disabled" } else { "Enabled" }.into(),
-        sources: vec![source],
+        // Clients look there for the names of what can be switched.
+        sources: vec![objects::disable_source(&resource.spec.name)],
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lilt_api::fields::sanitized;
+use lilt_api::sanitize_name;
 use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
 use lilt_model::settings::Telemetry;
@@ -77,7 +77,7 @@ pub(crate) fn record_update(
         Body::Compose(spec) => (&spec.images, "docker-compose"),
         Body::Local(_) => (&[], "local"),
     };
-    let names = images.iter().map(|image| format!("image:{}", sanitized(image.name.as_str())));
+    let names = images.iter().map(|image| format!("image:{}", sanitize_name(image.name.as_str())));
     let target_names: Vec<String> = names.chain([format!("{target}:{}", name.as_str())]).collect();
     let image = has_built.then_some("image");
     let build_types = image.into_iter().chain([target]).filter(|_| is_successful).collect();

@@ -2,6 +2,7 @@
 
 mod support;
 
+use lilt_api::ObjectKind;
 use lilt_engine::{Event, Owner, Task, TaskId, plan, project_session_objects};
 use lilt_model::Failure;
 use lilt_model::cluster::Pod;
@@ -20,7 +21,7 @@ fn pod_in(pod: Pod, cluster: &str) -> Pod {
 
 fn clusters(script: &Script) -> Vec<(String, serde_json::Value)> {
     let objects = project_session_objects(&script.state).into_iter();
-    let clusters = objects.filter(|(key, _)| key.kind == "Cluster");
+    let clusters = objects.filter(|(key, _)| key.kind == ObjectKind::Cluster);
     clusters.map(|(key, object)| (key.name.clone(), serde_json::json!(object.content))).collect()
 }
 

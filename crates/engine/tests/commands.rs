@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_api::{Object, ObjectKey};
+use lilt_api::{Object, ObjectKey, ObjectKind};
 use lilt_engine::{
     CommandExit, Event, OnExit, Owner, Task, TaskId, plan, project_object, project_resource_objects,
 };
@@ -16,14 +16,14 @@ fn both() -> (Script, [Owner; 2]) {
     let mut script = Script::loaded(vec![restarted(probed(server("web")))]);
     script.succeed("web");
     put_command(&mut script, "serve");
-    (script, [Owner::Resource("web".into()), Owner::object("Cmd", "c")])
+    (script, [Owner::Resource("web".into()), Owner::object(ObjectKind::Cmd, "c")])
 }
 
 fn put_command(script: &mut Script, argument: &str) {
     let mut object = Object::named("c");
     let probe = json!({"tcpSocket": {"port": 80}});
     object.content.insert("spec".to_owned(), json!({"args": [argument], "readinessProbe": probe}));
-    let (key, uid) = (ObjectKey::new("Cmd", "c"), "uid-c".to_owned());
+    let (key, uid) = (ObjectKey::new(ObjectKind::Cmd, "c"), "uid-c".to_owned());
     script.event(Event::ObjectPut { key, object: Box::new(object), uid });
 }
 
@@ -47,12 +47,12 @@ fn status(script: &Script, owner: &Owner) -> Value {
     let object = match owner {
         Owner::Object(key) => project_object(&script.state, key).map(|(_, object)| object),
         Owner::Resource(name) => {
-            let key = ObjectKey::new("Cmd", format!("{name}-serve"));
+            let key = ObjectKey::new(ObjectKind::Cmd, format!("{name}-serve"));
             let objects = project_resource_objects(&script.state, name);
             objects.into_iter().find(|(other, _)| *other == key).map(|(_, object)| object)
         }
     };
-    let mut status = object.expect("there is one").get("/status").cloned().expect("it has a status");
+    let mut status = object.expect("there is one").content["status"].clone();
     let fields = status.as_object_mut().expect("an object");
     fields.remove("disableStatus");
     // A resource also says when its server is not ready.
@@ -134,7 +134,7 @@ fn disabled_server_and_deleted_cmd_are_forgotten() {
     let runs = owners.clone().map(|owner| number(&script, &owner));
     script
         .event(Event::Requested { request: Request::Switch { enable: vec![], disable: vec!["web".into()] } });
-    script.event(Event::ObjectDeleted { key: ObjectKey::new("Cmd", "c"), keep_owned: false });
+    script.event(Event::ObjectDeleted { key: ObjectKey::new(ObjectKind::Cmd, "c"), keep_owned: false });
     for (owner, number) in owners.iter().zip(runs) {
         assert_eq!(run(&script, owner), None);
         script.event(Event::CommandStarted { owner: owner.clone(), run: number, pid: 7 });

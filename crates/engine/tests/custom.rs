@@ -2,6 +2,7 @@
 
 mod support;
 
+use lilt_api::ObjectKind;
 use lilt_engine::{Event, WatchId, project_resource_objects};
 use lilt_model::Timestamp;
 use lilt_model::kubernetes::DiscoveryStrategy;
@@ -127,12 +128,12 @@ fn pod_of_another_resource_is_followed_and_forwarded_to_where_a_selector_finds_i
         assert_eq!(script.status("note"), "Ok/Ok");
         assert!(shows(&script, "forward web 8000: to registry-1:80"), "{}", script.show());
         let told = project_resource_objects(&script.state, &"web".into());
-        let names = |kind: &str| {
+        let names = |kind: ObjectKind| {
             let objects = told.iter().filter(|(key, _)| key.kind == kind);
             objects.map(|(key, _)| key.name.to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(names("PortForward"), ["web-registry-1"]);
-        assert_eq!(names("PodLogStream"), ["web-default-registry-1", "web-default-web-1"]);
+        assert_eq!(names(ObjectKind::PortForward), ["web-registry-1"]);
+        assert_eq!(names(ObjectKind::PodLogStream), ["web-default-registry-1", "web-default-web-1"]);
         // Only the resource that deployed the pod copies files into it.
         assert!(shows(&script, "sync registry c2") && !shows(&script, "sync web c2"), "{}", script.show());
         script.event(Event::PodGone { pod: pod_ref("registry-1") });

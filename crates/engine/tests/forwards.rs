@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_api::{Object, ObjectKey};
+use lilt_api::{Object, ObjectKey, ObjectKind};
 use lilt_engine::{Event, ForwardSlot, ForwardState, Owner, Task, plan, project_object};
 use lilt_model::request::Request;
 use lilt_model::{Failure, ResourceName};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use support::*;
 
 /// Writes an object as a client does; what it does is logged for the resource `log`.
-fn put(script: &mut Script, kind: &str, name: &str, log: &str, spec: Value) {
+fn put(script: &mut Script, kind: ObjectKind, name: &str, log: &str, spec: Value) {
     let mut object = Object::named(name);
     object.metadata.insert("annotations".to_owned(), json!({"tilt.dev/resource": log}));
     object.content.insert("spec".to_owned(), spec);
@@ -21,7 +21,7 @@ fn put(script: &mut Script, kind: &str, name: &str, log: &str, spec: Value) {
 fn forwards(script: &mut Script, forwards: Value) {
     put(
         script,
-        "PortForward",
+        ObjectKind::PortForward,
         "f",
         "web",
         json!({"podName": "web-1", "namespace": "default", "forwards": forwards}),
@@ -50,8 +50,8 @@ fn report(script: &mut Script, owner: &Owner, slot: &ForwardSlot, local_port: u1
 
 fn statuses(script: &Script) -> Value {
     let (_, object) =
-        project_object(&script.state, &ObjectKey::new("PortForward", "f")).expect("it is there");
-    object.get("/status/forwardStatuses").cloned().unwrap_or_default()
+        project_object(&script.state, &ObjectKey::new(ObjectKind::PortForward, "f")).expect("it is there");
+    object.content["status"]["forwardStatuses"].clone()
 }
 
 fn with_pod() -> Script {
@@ -64,7 +64,7 @@ fn with_pod() -> Script {
 #[test]
 fn forwards_of_an_object_keep_running_when_they_are_reordered() {
     let mut script = with_pod();
-    let owner = Owner::object("PortForward", "f");
+    let owner = Owner::object(ObjectKind::PortForward, "f");
     let (one, two) =
         (json!({"localPort": 1, "containerPort": 80}), json!({"localPort": 2, "containerPort": 81}));
     forwards(&mut script, json!([one, two]));
@@ -80,7 +80,7 @@ fn forwards_of_an_object_keep_running_when_they_are_reordered() {
 #[test]
 fn free_ports_of_an_object_are_told_apart() {
     let mut script = with_pod();
-    let owner = Owner::object("PortForward", "f");
+    let owner = Owner::object(ObjectKind::PortForward, "f");
     forwards(&mut script, json!([{"containerPort": 80}, {"containerPort": 81}]));
     let slots = slots(&script, &owner);
     assert_eq!(slots.iter().map(|(_, port)| *port).collect::<Vec<_>>(), [80, 81]);
@@ -94,7 +94,7 @@ fn free_ports_of_an_object_are_told_apart() {
 #[test]
 fn changed_forward_of_an_object_loses_its_status() {
     let mut script = with_pod();
-    let owner = Owner::object("PortForward", "f");
+    let owner = Owner::object(ObjectKind::PortForward, "f");
     forwards(&mut script, json!([{"localPort": 1, "containerPort": 80}]));
     let slot = slots(&script, &owner)[0].0.clone();
     report(&mut script, &owner, &slot, 1, ForwardState::Failed(Failure::environment("taken")));
@@ -124,7 +124,7 @@ fn forward_of_a_disabled_resource_loses_its_status() {
 #[test]
 fn forwards_and_log_streams_restart_to_write_to_another_log() {
     let mut script = with_pod();
-    for kind in ["PortForward", "PodLogStream"] {
+    for kind in [ObjectKind::PortForward, ObjectKind::PodLogStream] {
         let spec = json!({"podName": "web-1", "pod": "web-1", "namespace": "default", "forwards": [{"containerPort": 80}]});
         put(&mut script, kind, "f", "web", spec.clone());
         let owner = Owner::object(kind, "f");
@@ -141,14 +141,14 @@ fn forwards_and_log_streams_restart_to_write_to_another_log() {
 fn log_stream_goes_on_with_another_filter_and_restarts_for_another_pod() {
     let mut script = with_pod();
     script.pod(running("web", "web-2", "1", "c2"));
-    let owner = Owner::object("PodLogStream", "s");
+    let owner = Owner::object(ObjectKind::PodLogStream, "s");
     let spec =
         |pod: &str, ignored: Value| json!({"pod": pod, "namespace": "default", "ignoreContainers": ignored});
-    put(&mut script, "PodLogStream", "s", "web", spec("web-1", json!([])));
+    put(&mut script, ObjectKind::PodLogStream, "s", "web", spec("web-1", json!([])));
     let before = tasks(&script, &owner);
-    put(&mut script, "PodLogStream", "s", "web", spec("web-1", json!(["main"])));
+    put(&mut script, ObjectKind::PodLogStream, "s", "web", spec("web-1", json!(["main"])));
     let filtered = tasks(&script, &owner);
     assert!(before[0] != filtered[0] && before[0].continues(&filtered[0]));
-    put(&mut script, "PodLogStream", "s", "web", spec("web-2", json!([])));
+    put(&mut script, ObjectKind::PodLogStream, "s", "web", spec("web-2", json!([])));
     assert_ne!(tasks(&script, &owner)[0].id(), before[0].id());
 }

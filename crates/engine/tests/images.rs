@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_api::ObjectKey;
+use lilt_api::{ObjectKey, ObjectKind};
 use lilt_engine::{Event, Hold, Task, TaskId, UpdateJob, plan, project_resource_objects};
 use lilt_model::ContainerId;
 use lilt_model::files::IgnoreRule;
@@ -242,7 +242,7 @@ fn the_first_files_of_a_container_are_none_that_a_base_ignores() {
     let ignores = task.job.and_then(|job| job.everything).expect("all files are brought in").ignores;
     assert_eq!(ignores, [rule("/p/web"), IgnoreRule::path("/p/.git"), rule("/p/base")]);
     // Its object names the same sources.
-    let key = ObjectKey::new("LiveUpdate", "web:web");
+    let key = ObjectKey::new(ObjectKind::LiveUpdate, "web:web");
     let object =
         project_resource_objects(&script.state, &"web".into()).into_iter().find(|(known, _)| *known == key);
     let sources = object.expect("it is told").1.content["spec"]["sources"].clone();

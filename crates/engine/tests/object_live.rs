@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_api::{Object, ObjectKey};
+use lilt_api::{Object, ObjectKey, ObjectKind};
 use lilt_engine::{Event, SyncFault, SyncTask, Task, WatchId, apply, plan_object, project_object, schedule};
 use lilt_model::files::Manner;
 use lilt_model::project::{Project, Settings};
@@ -11,14 +11,14 @@ use lilt_model::{ContainerId, Failure};
 use serde_json::{Value, json};
 use support::*;
 
-fn put(script: &mut Script, kind: &str, name: &str, content: Value) {
+fn put(script: &mut Script, kind: ObjectKind, name: &str, content: Value) {
     let mut object = Object::named(name);
     object.content = content.as_object().cloned().expect("an object");
     let key = ObjectKey::new(kind, name);
     script.event(Event::ObjectPut { key, object: Box::new(object), uid: format!("uid-{kind}-{name}") });
 }
 
-fn status(script: &Script, kind: &str, name: &str) -> Value {
+fn status(script: &Script, kind: ObjectKind, name: &str) -> Value {
     let object = project_object(&script.state, &ObjectKey::new(kind, name)).map(|(_, object)| object);
     object.map_or(Value::Null, |object| object.content["status"].clone())
 }
@@ -27,7 +27,7 @@ fn status(script: &Script, kind: &str, name: &str) -> Value {
 fn copying(steps: Value) -> Script {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
-    put(&mut script, "FileWatch", "files", json!({"spec": {"watchedPaths": ["w/src"]}}));
+    put(&mut script, ObjectKind::FileWatch, "files", json!({"spec": {"watchedPaths": ["w/src"]}}));
     put_update(&mut script, steps);
     script
 }
@@ -38,7 +38,7 @@ fn put_update(script: &mut Script, steps: Value) {
         "syncs": [{"localPath": "w/src", "containerPath": "/src"}], "sources": [{"fileWatch": "files"}],
         "execs": steps,
     });
-    put(script, "LiveUpdate", "own", json!({"spec": update}));
+    put(script, ObjectKind::LiveUpdate, "own", json!({"spec": update}));
 }
 
 fn save(script: &mut Script, path: &str) {
@@ -48,7 +48,7 @@ fn save(script: &mut Script, path: &str) {
 
 /// What copies into its container.
 fn task(script: &Script) -> Option<Task> {
-    plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own")).into_values().next()
+    plan_object(&script.state, &ObjectKey::new(ObjectKind::LiveUpdate, "own")).into_values().next()
 }
 
 fn sync(script: &Script) -> SyncTask {
@@ -95,7 +95,8 @@ fn live_update_that_waits_for_its_cluster_says_so_until_it_is_done() {
         container: ContainerId::new("c1"),
         message: message.clone(),
     };
-    let waiting = |script: &Script| status(script, "LiveUpdate", "own")["containers"][0]["waiting"].clone();
+    let waiting =
+        |script: &Script| status(script, ObjectKind::LiveUpdate, "own")["containers"][0]["waiting"].clone();
     script.event(waits(run + 1));
     assert_eq!(waiting(&script), Value::Null, "it is no run of it");
     script.event(waits(run));
@@ -108,22 +109,22 @@ fn live_update_that_waits_for_its_cluster_says_so_until_it_is_done() {
 fn a_live_update_tells_what_it_waits_for_and_why_files_cannot_be_copied() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one").pod(starting("w", "w-1", "one"));
-    put(&mut script, "FileWatch", "files", json!({"spec": {"watchedPaths": ["w/src"]}}));
+    put(&mut script, ObjectKind::FileWatch, "files", json!({"spec": {"watchedPaths": ["w/src"]}}));
     put_update(&mut script, json!([]));
     let waiting = json!({"reason": "ContainerWaiting", "message": "Waiting for container to start"});
     let place = json!({"containerName": "main", "podName": "w-1", "namespace": "default"});
     let mut told = place.clone();
     told["waiting"] = waiting;
-    assert_eq!(status(&script, "LiveUpdate", "own")["containers"], json!([told]));
+    assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["containers"], json!([told]));
     script.pod(running("w", "w-1", "one", "c1"));
     let mut told = place;
     told["containerID"] = json!("c1");
-    assert_eq!(status(&script, "LiveUpdate", "own")["containers"], json!([told]));
+    assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["containers"], json!([told]));
 
     let lost = || Err(SyncFault::Transport(Failure::environment("the connection was lost")));
     save(&mut script, "/p/w/src/a");
     synced(&mut script, lost());
-    let failed = status(&script, "LiveUpdate", "own");
+    let failed = status(&script, ObjectKind::LiveUpdate, "own");
     assert_eq!(failed["containers"], Value::Null);
     let failed = failed["failed"].clone();
     assert_eq!(
@@ -132,18 +133,18 @@ fn a_live_update_tells_what_it_waits_for_and_why_files_cannot_be_copied() {
     );
     save(&mut script, "/p/w/src/b");
     synced(&mut script, lost());
-    assert_eq!(status(&script, "LiveUpdate", "own")["failed"], failed, "it is no other failure");
+    assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["failed"], failed, "it is no other failure");
     // A step that fails is no failure of the way to it.
     save(&mut script, "/p/w/src/c");
     synced(&mut script, Err(SyncFault::Step(Failure::user("make failed"))));
-    let told = status(&script, "LiveUpdate", "own");
+    let told = status(&script, ObjectKind::LiveUpdate, "own");
     assert_eq!(
         (&told["failed"], &told["containers"][0]["lastExecError"]),
         (&Value::Null, &json!("make failed"))
     );
     save(&mut script, "/p/w/src/d");
     synced(&mut script, Ok(()));
-    assert_eq!(status(&script, "LiveUpdate", "own")["containers"][0]["lastExecError"], Value::Null);
+    assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["containers"][0]["lastExecError"], Value::Null);
 }
 
 /// Who forbids the agent means all ways into containers, also those that a script makes.
@@ -160,16 +161,16 @@ fn the_agent_stays_out_where_the_tiltfile_says_so() {
     };
     script.state.take_touched();
     script.save_tiltfile().load(vec![forbidding(workload("w"), true)]);
-    assert!(script.state.take_touched().objects.contains(&ObjectKey::new("LiveUpdate", "own")));
+    assert!(script.state.take_touched().objects.contains(&ObjectKey::new(ObjectKind::LiveUpdate, "own")));
     assert!(sync(&script).without_agent);
     assert!(!connected.continues(&task(&script).expect("it is connected")), "it is there no longer");
 
     // Pods that are no resource's, as far as its name tells.
     let mut script = copying(json!([]));
     let discovery = json!({"spec": {"watches": [{"namespace": "default", "uid": "uid-w"}]}});
-    put(&mut script, "KubernetesDiscovery", "pods", discovery);
+    put(&mut script, ObjectKind::KubernetesDiscovery, "pods", discovery);
     let update = json!({"selector": {"kubernetes": {"discoveryName": "pods", "containerName": "main"}}});
-    put(&mut script, "LiveUpdate", "own", json!({"spec": update}));
+    put(&mut script, ObjectKind::LiveUpdate, "own", json!({"spec": update}));
     assert!(!sync(&script).without_agent);
     let settings = Settings { live_update_agent: false, ..Settings::default() };
     let resources = vec![forbidding(workload("w"), true)];
@@ -184,9 +185,9 @@ fn a_live_update_brings_all_files_into_a_new_container_if_asked_for() {
     let selector = json!({"kubernetes": {"discoveryName": "w", "containerName": "main"}});
     let syncs = json!([{"localPath": "w/src", "containerPath": "/src"}]);
     let update = json!({"basePath": "/p", "selector": selector, "syncs": syncs, "initialSync": {}});
-    put(&mut script, "LiveUpdate", "own", json!({"spec": update}));
+    put(&mut script, ObjectKind::LiveUpdate, "own", json!({"spec": update}));
     let job = |script: &Script| {
-        let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
+        let plan = plan_object(&script.state, &ObjectKey::new(ObjectKind::LiveUpdate, "own"));
         plan.into_values().find_map(|spec| match spec {
             Task::ObjectSync { task, .. } => task.job,
             _ => None,
@@ -205,12 +206,12 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
     let watch = |script: &mut Script, name: &str| {
-        put(script, "FileWatch", name, json!({"spec": {"watchedPaths": [format!("w/{name}")]}}));
+        put(script, ObjectKind::FileWatch, name, json!({"spec": {"watchedPaths": [format!("w/{name}")]}}));
     };
     watch(&mut script, "src");
     watch(&mut script, "more");
     let manner = |script: &Script, name: &str| {
-        let plan = plan_object(&script.state, &ObjectKey::new("FileWatch", name));
+        let plan = plan_object(&script.state, &ObjectKey::new(ObjectKind::FileWatch, name));
         match plan.into_values().next() {
             Some(Task::Watch { manner, .. }) => manner,
             other => panic!("{other:?}"),
@@ -226,12 +227,16 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
     };
     let folder = vec![std::path::PathBuf::from("/p/w")];
     let copying = Manner { modes: folder.clone(), ..Manner::default() };
-    put(&mut script, "LiveUpdate", "own", update(json!([]), &["src"]));
-    assert!(script.state.take_touched().objects.contains(&ObjectKey::new("FileWatch", "src")));
+    put(&mut script, ObjectKind::LiveUpdate, "own", update(json!([]), &["src"]));
+    assert!(script.state.take_touched().objects.contains(&ObjectKey::new(ObjectKind::FileWatch, "src")));
     assert_eq!((manner(&script, "src"), manner(&script, "more")), (copying, Manner::default()));
-    put(&mut script, "LiveUpdate", "own", update(json!([{"args": ["make"]}]), &["src", "more"]));
+    put(&mut script, ObjectKind::LiveUpdate, "own", update(json!([{"args": ["make"]}]), &["src", "more"]));
     let touched = script.state.take_touched().objects;
-    assert!(["src", "more"].into_iter().all(|name| touched.contains(&ObjectKey::new("FileWatch", name))));
+    assert!(
+        ["src", "more"]
+            .into_iter()
+            .all(|name| touched.contains(&ObjectKey::new(ObjectKind::FileWatch, name)))
+    );
     let together = Manner { together: folder.clone(), group: Some("LiveUpdate/own".into()), modes: folder };
     assert_eq!((manner(&script, "src"), manner(&script, "more")), (together.clone(), together));
 
@@ -245,15 +250,18 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
     apply(&mut script.state, lilt_model::Timestamp(9), saved("src"));
     apply(&mut script.state, lilt_model::Timestamp(9), saved("more"));
     schedule(&mut script.state);
-    let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
+    let plan = plan_object(&script.state, &ObjectKey::new(ObjectKind::LiveUpdate, "own"));
     let paths = plan.into_values().find_map(|spec| match spec {
         Task::ObjectSync { task, .. } => task.job.map(|job| job.paths),
         _ => None,
     });
     assert_eq!(paths.expect("it begins").len(), 2);
 
-    script.event(Event::ObjectDeleted { key: ObjectKey::new("LiveUpdate", "own"), keep_owned: false });
-    assert!(script.state.take_touched().objects.contains(&ObjectKey::new("FileWatch", "more")));
+    script.event(Event::ObjectDeleted {
+        key: ObjectKey::new(ObjectKind::LiveUpdate, "own"),
+        keep_owned: false,
+    });
+    assert!(script.state.take_touched().objects.contains(&ObjectKey::new(ObjectKind::FileWatch, "more")));
     assert_eq!(manner(&script, "more"), Manner::default());
 }
 
@@ -261,7 +269,7 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
 fn a_live_update_that_failed_is_made_up_for_with_the_next_save() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
-    put(&mut script, "FileWatch", "files", json!({"spec": {"watchedPaths": ["w/src"]}}));
+    put(&mut script, ObjectKind::FileWatch, "files", json!({"spec": {"watchedPaths": ["w/src"]}}));
     let update = |restart: &str| {
         json!({"spec": {
             "basePath": "/p", "selector": {"kubernetes": {"discoveryName": "w", "containerName": "main"}},
@@ -269,9 +277,9 @@ fn a_live_update_that_failed_is_made_up_for_with_the_next_save() {
             "restart": restart,
         }})
     };
-    put(&mut script, "LiveUpdate", "own", update(""));
+    put(&mut script, ObjectKind::LiveUpdate, "own", update(""));
     let job = |script: &Script| {
-        let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
+        let plan = plan_object(&script.state, &ObjectKey::new(ObjectKind::LiveUpdate, "own"));
         let jobs = plan.into_values().filter_map(|spec| match spec {
             Task::ObjectSync { task, .. } => task.job,
             _ => None,
@@ -295,6 +303,6 @@ fn a_live_update_that_failed_is_made_up_for_with_the_next_save() {
     end(&mut script, run, Ok(()));
     assert_eq!(save(&mut script, "/p/w/src/c").1, [std::path::Path::new("/p/w/src/c")]);
 
-    put(&mut script, "LiveUpdate", "own", update("always"));
-    assert_eq!(status(&script, "LiveUpdate", "own")["failed"]["reason"], "NotSupported");
+    put(&mut script, ObjectKind::LiveUpdate, "own", update("always"));
+    assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["failed"]["reason"], "NotSupported");
 }

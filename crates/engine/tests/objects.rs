@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_api::{Object, ObjectKey};
+use lilt_api::{Object, ObjectKey, ObjectKind};
 use lilt_engine::{
     ClusterSource, CommandExit, Event, FoundCluster, Owner, ProvidedRepository, Task, TaskId, WatchId, plan,
     plan_object, project_object,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use support::*;
 
 /// Puts an object as a client does, and says what became of it.
-fn put(script: &mut Script, kind: &str, name: &str, content: Value) {
+fn put(script: &mut Script, kind: ObjectKind, name: &str, content: Value) {
     let mut object = Object::named(name);
     object.content = content.as_object().cloned().expect("an object");
     if let Some((_, known)) = project_object(&script.state, &ObjectKey::new(kind, name)) {
@@ -23,26 +23,26 @@ fn put(script: &mut Script, kind: &str, name: &str, content: Value) {
     script.event(Event::ObjectPut { key, object: Box::new(object), uid: format!("uid-{kind}-{name}") });
 }
 
-fn delete(script: &mut Script, kind: &str, name: &str, keep_owned: bool) {
+fn delete(script: &mut Script, kind: ObjectKind, name: &str, keep_owned: bool) {
     script.event(Event::ObjectDeleted { key: ObjectKey::new(kind, name), keep_owned });
 }
 
-fn get(script: &Script, kind: &str, name: &str) -> Value {
+fn get(script: &Script, kind: ObjectKind, name: &str) -> Value {
     let object = project_object(&script.state, &ObjectKey::new(kind, name)).map(|(_, object)| object);
     object.map_or(Value::Null, |object| json!({"metadata": object.metadata, "content": object.content}))
 }
 
-fn status(script: &Script, kind: &str, name: &str) -> Value {
+fn status(script: &Script, kind: ObjectKind, name: &str) -> Value {
     get(script, kind, name)["content"]["status"].clone()
 }
 
-fn spec(script: &Script, kind: &str, name: &str) -> Value {
+fn spec(script: &Script, kind: ObjectKind, name: &str) -> Value {
     get(script, kind, name)["content"]["spec"].clone()
 }
 
 /// The run that a command is in, with its variables.
 fn run(script: &Script, name: &str) -> Option<(u64, Vec<(String, String)>)> {
-    let plan = plan_object(&script.state, &ObjectKey::new("Cmd", name));
+    let plan = plan_object(&script.state, &ObjectKey::new(ObjectKind::Cmd, name));
     plan.into_values().find_map(|spec| match spec {
         Task::Command { run, command, .. } => Some((run, command.env)),
         _ => None,
@@ -55,13 +55,18 @@ fn number(script: &Script, name: &str) -> Option<u64> {
 
 fn click(script: &mut Script, name: &str, second: u32, inputs: Value) {
     let status = json!({"lastClickedAt": format!("2026-01-01T00:00:{second:02}.000000Z"), "inputs": inputs});
-    let spec = spec(script, "UIButton", name);
-    put(script, "UIButton", name, json!({"spec": spec, "status": status}));
+    let spec = spec(script, ObjectKind::UIButton, name);
+    put(script, ObjectKind::UIButton, name, json!({"spec": spec, "status": status}));
 }
 
 fn button(script: &mut Script, name: &str, inputs: Value) {
     let location = json!({"componentID": "x", "componentType": "Resource"});
-    put(script, "UIButton", name, json!({"spec": {"text": "b", "location": location, "inputs": inputs}}));
+    put(
+        script,
+        ObjectKind::UIButton,
+        name,
+        json!({"spec": {"text": "b", "location": location, "inputs": inputs}}),
+    );
 }
 
 #[test]
@@ -70,7 +75,7 @@ fn discovery_forwards_to_pods_by_the_rule_of_resources() {
     script.connect();
     let discovery = json!({"spec": {"watches": [{"namespace": "default", "uid": "uid-w"}],
         "portForwardTemplateSpec": {"forwards": [{"localPort": 5000}, {"localPort": 8080}, {"localPort": 9000}]}}});
-    put(&mut script, "KubernetesDiscovery", "d", discovery);
+    put(&mut script, ObjectKind::KubernetesDiscovery, "d", discovery);
     let listening = |name: &str, created: i64, port: u16, ready: bool| {
         let mut pod = running("w", name, "1", name);
         (pod.created, pod.ready, pod.template_hash) = (Timestamp(created), ready, None);
@@ -79,7 +84,7 @@ fn discovery_forwards_to_pods_by_the_rule_of_resources() {
     };
     script.pod(listening("declares", 1, 5000, true)).pod(listening("ready", 2, 8080, true));
     script.pod(listening("newest", 3, 80, false));
-    let forwards = |name: &str| spec(&script, "PortForward", name)["forwards"].clone();
+    let forwards = |name: &str| spec(&script, ObjectKind::PortForward, name)["forwards"].clone();
     assert_eq!(forwards("d-declares"), json!([{"localPort": 5000, "containerPort": 5000}]));
     let others =
         json!([{"localPort": 8080, "containerPort": 8080}, {"localPort": 9000, "containerPort": 8080}]);
@@ -93,8 +98,11 @@ fn a_command_follows_the_clicks_it_names_in_whatever_order_they_come() {
     let script = &mut script;
     let command = json!({"spec": {"args": ["run"], "startOn": {"uiButtons": ["go"]},
         "restartOn": {"uiButtons": ["again"], "fileWatches": ["files"]}}});
-    put(script, "Cmd", "c", command.clone());
-    assert_eq!(status(script, "Cmd", "c")["waiting"]["reason"], "cmd StartOn has not been triggered");
+    put(script, ObjectKind::Cmd, "c", command.clone());
+    assert_eq!(
+        status(script, ObjectKind::Cmd, "c")["waiting"]["reason"],
+        "cmd StartOn has not been triggered"
+    );
     button(script, "again", json!([]));
     click(script, "again", 5, json!([]));
     assert_eq!(number(script, "c"), None, "nothing restarts what was not started");
@@ -102,7 +110,7 @@ fn a_command_follows_the_clicks_it_names_in_whatever_order_they_come() {
     click(script, "go", 7, json!([{"name": "WHO", "text": {"value": "me"}}]));
     let (first, variables) = run(script, "c").expect("it runs");
     assert_eq!(variables, [("WHO".to_owned(), "me".to_owned())]);
-    put(script, "FileWatch", "files", json!({"spec": {"watchedPaths": ["src"]}}));
+    put(script, ObjectKind::FileWatch, "files", json!({"spec": {"watchedPaths": ["src"]}}));
     assert_eq!(number(script, "c"), Some(first));
     let watch = WatchId::Object("files".into());
     script.event(Event::FilesChanged {
@@ -121,11 +129,11 @@ fn a_command_follows_the_clicks_it_names_in_whatever_order_they_come() {
     assert_ne!(number(script, "c"), Some(second));
     let mut other = command;
     other["spec"]["args"] = json!(["other"]);
-    put(script, "Cmd", "c", other);
+    put(script, ObjectKind::Cmd, "c", other);
     assert_eq!(number(script, "c"), None, "another command waits for the next click");
     click(script, "go", 8, json!([]));
     assert!(number(script, "c").is_some());
-    delete(script, "Cmd", "c", false);
+    delete(script, ObjectKind::Cmd, "c", false);
     assert_eq!(number(script, "c"), None);
     assert!(plan(&script.state).keys().all(|task| !matches!(task, TaskId::Command(_))));
 }
@@ -139,11 +147,16 @@ fn a_click_before_the_command_was_made_counts_unless_it_is_too_old() {
     let start_on = |after: &str| json!({"uiButtons": ["go"], "startAfter": after});
     put(
         script,
-        "Cmd",
+        ObjectKind::Cmd,
         "late",
         json!({"spec": {"args": ["run"], "startOn": start_on("2026-01-01T00:00:04Z")}}),
     );
-    put(script, "Cmd", "c", json!({"spec": {"args": ["run"], "startOn": start_on("2026-01-01T00:00:03Z")}}));
+    put(
+        script,
+        ObjectKind::Cmd,
+        "c",
+        json!({"spec": {"args": ["run"], "startOn": start_on("2026-01-01T00:00:03Z")}}),
+    );
     assert_eq!((number(script, "late"), number(script, "c").is_some()), (None, true));
 }
 
@@ -152,30 +165,30 @@ fn a_command_is_ready_when_its_probe_says_so_and_stays_so_when_it_ends() {
     let mut script = Script::loaded(vec![]);
     let script = &mut script;
     let probe = json!({"tcpSocket": {"port": 1234}, "periodSeconds": 1});
-    put(script, "Cmd", "c", json!({"spec": {"args": ["serve"], "readinessProbe": probe}}));
+    put(script, ObjectKind::Cmd, "c", json!({"spec": {"args": ["serve"], "readinessProbe": probe}}));
     let generation = number(script, "c").expect("it runs");
-    let owner = Owner::object("Cmd", "c");
+    let owner = Owner::object(ObjectKind::Cmd, "c");
     let task = TaskId::Probe(owner.clone());
     assert!(!plan(&script.state).contains_key(&task), "what does not run is not probed");
     script.event(Event::CommandStarted { owner: owner.clone(), run: generation, pid: 7 });
     assert!(plan(&script.state).contains_key(&task));
-    assert_eq!(status(script, "Cmd", "c")["ready"], Value::Null);
+    assert_eq!(status(script, ObjectKind::Cmd, "c")["ready"], Value::Null);
     let found = |run, ready| Event::CommandProbed { owner: owner.clone(), run, ready, cause: None };
     script.event(found(generation + 99, true));
-    assert_eq!(status(script, "Cmd", "c")["ready"], Value::Null);
+    assert_eq!(status(script, ObjectKind::Cmd, "c")["ready"], Value::Null);
     script.event(found(generation, true));
-    assert_eq!(status(script, "Cmd", "c")["ready"], true);
+    assert_eq!(status(script, ObjectKind::Cmd, "c")["ready"], true);
     script.event(Event::CommandEnded { owner: owner.clone(), run: generation, exit: CommandExit::Code(3) });
-    let told = status(script, "Cmd", "c");
+    let told = status(script, ObjectKind::Cmd, "c");
     assert_eq!((&told["ready"], &told["terminated"]["exitCode"]), (&json!(true), &json!(3)));
     assert!(!plan(&script.state).contains_key(&task));
     put(
         script,
-        "Cmd",
+        ObjectKind::Cmd,
         "bad",
         json!({"spec": {"args": ["serve"], "readinessProbe": {"tcpSocket": {"port": 0}}}}),
     );
-    let told = status(script, "Cmd", "bad");
+    let told = status(script, ObjectKind::Cmd, "bad");
     assert_eq!(told["terminated"]["reason"], "Invalid readiness probe: port number out of range: 0");
     assert_eq!(number(script, "bad"), None);
 }
@@ -185,23 +198,23 @@ fn values_switch_things_off_and_what_says_nothing_does_too() {
     let mut script = Script::loaded(vec![local("web")]);
     let script = &mut script;
     let one = |name: &str| json!({"configMap": {"name": name, "key": "off"}});
-    put(script, "Cmd", "c", json!({"spec": {"args": ["run"], "disableSource": one("values")}}));
-    let told = |script: &Script, name: &str| status(script, "Cmd", name)["disableStatus"].clone();
+    put(script, ObjectKind::Cmd, "c", json!({"spec": {"args": ["run"], "disableSource": one("values")}}));
+    let told = |script: &Script, name: &str| status(script, ObjectKind::Cmd, name)["disableStatus"].clone();
     assert_eq!(told(script, "c")["state"], "Pending");
     assert_eq!(told(script, "c")["disabled"], true);
     assert_eq!(number(script, "c"), None);
-    put(script, "ConfigMap", "values", json!({"data": {"off": "0"}}));
+    put(script, ObjectKind::ConfigMap, "values", json!({"data": {"off": "0"}}));
     assert_eq!(told(script, "c")["reason"], r#"ConfigMap/key "values"/"off" is false"#);
     assert!(number(script, "c").is_some());
-    put(script, "ConfigMap", "values", json!({"data": {"off": "maybe"}}));
+    put(script, ObjectKind::ConfigMap, "values", json!({"data": {"off": "maybe"}}));
     assert_eq!((told(script, "c")["state"].clone(), number(script, "c")), (json!("Error"), None));
-    put(script, "ConfigMap", "values", json!({"data": {}}));
+    put(script, ObjectKind::ConfigMap, "values", json!({"data": {}}));
     assert_eq!(told(script, "c")["reason"], r#"ConfigMap "values" has no key "off""#);
     let every = json!({"everyConfigMap": [{"name": "values", "key": "off"}, {"name": "web-disable", "key": "isDisabled"}]});
-    put(script, "ConfigMap", "values", json!({"data": {"off": "true"}}));
-    put(script, "Cmd", "every", json!({"spec": {"args": ["run"], "disableSource": every}}));
+    put(script, ObjectKind::ConfigMap, "values", json!({"data": {"off": "true"}}));
+    put(script, ObjectKind::Cmd, "every", json!({"spec": {"args": ["run"], "disableSource": every}}));
     assert!(number(script, "every").is_some(), "not all of them say so");
-    put(script, "ConfigMap", "web-disable", json!({"data": {"isDisabled": "true"}}));
+    put(script, ObjectKind::ConfigMap, "web-disable", json!({"data": {"isDisabled": "true"}}));
     assert_eq!(told(script, "every")["reason"], "Every ConfigMap disabled");
     assert_eq!(number(script, "every"), None);
     script.save_tiltfile().load(vec![]);
@@ -213,7 +226,7 @@ fn toggle(script: &mut Script, name: &str, map: &str) {
     let location = json!({"componentID": "x", "componentType": "Global"});
     put(
         script,
-        "ToggleButton",
+        ObjectKind::ToggleButton,
         name,
         json!({"spec": {"location": location, "on": {"text": "Stop", "iconName": "stop"},
             "off": {"text": "Start", "requiresConfirmation": true}, "stateSource": state}}),
@@ -225,24 +238,30 @@ fn a_toggle_button_switches_its_value_and_shows_the_next_step() {
     let mut script = Script::loaded(vec![]);
     let script = &mut script;
     toggle(script, "t", "values");
-    assert_eq!(status(script, "ToggleButton", "t")["error"], r#"no such ConfigMap "values""#);
-    put(script, "ConfigMap", "values", json!({"data": {"on": "no"}}));
-    assert_eq!(status(script, "ToggleButton", "t"), json!({}));
-    let shown = spec(script, "UIButton", "toggle-t");
+    assert_eq!(status(script, ObjectKind::ToggleButton, "t")["error"], r#"no such ConfigMap "values""#);
+    put(script, ObjectKind::ConfigMap, "values", json!({"data": {"on": "no"}}));
+    assert_eq!(status(script, ObjectKind::ToggleButton, "t"), json!({}));
+    let shown = spec(script, ObjectKind::UIButton, "toggle-t");
     assert_eq!((&shown["text"], &shown["requiresConfirmation"]), (&json!("Start"), &json!(true)));
     let action = |word: &str| json!([{"name": "action", "hidden": {"value": word}}]);
     click(script, "toggle-t", 1, action("on"));
-    assert_eq!(get(script, "ConfigMap", "values")["content"]["data"]["on"], "yes");
-    let shown = spec(script, "UIButton", "toggle-t");
+    assert_eq!(get(script, ObjectKind::ConfigMap, "values")["content"]["data"]["on"], "yes");
+    let shown = spec(script, ObjectKind::UIButton, "toggle-t");
     assert_eq!((&shown["text"], &shown["inputs"]), (&json!("Stop"), &action("off")));
-    put(script, "ConfigMap", "values", json!({"data": {"on": "no"}}));
-    assert_eq!(spec(script, "UIButton", "toggle-t")["text"], "Start", "an old click does not count again");
-    put(script, "ConfigMap", "values", json!({"data": {"on": "odd"}}));
-    assert!(
-        status(script, "ToggleButton", "t")["error"].as_str().is_some_and(|it| it.contains("unknown value"))
+    put(script, ObjectKind::ConfigMap, "values", json!({"data": {"on": "no"}}));
+    assert_eq!(
+        spec(script, ObjectKind::UIButton, "toggle-t")["text"],
+        "Start",
+        "an old click does not count again"
     );
-    delete(script, "ToggleButton", "t", false);
-    assert_eq!(get(script, "UIButton", "toggle-t"), Value::Null);
+    put(script, ObjectKind::ConfigMap, "values", json!({"data": {"on": "odd"}}));
+    assert!(
+        status(script, ObjectKind::ToggleButton, "t")["error"]
+            .as_str()
+            .is_some_and(|it| it.contains("unknown value"))
+    );
+    delete(script, ObjectKind::ToggleButton, "t", false);
+    assert_eq!(get(script, ObjectKind::UIButton, "toggle-t"), Value::Null);
 }
 
 #[test]
@@ -253,31 +272,31 @@ fn what_belongs_to_others_goes_with_the_last_of_them() {
         let mut object = Object::named(name);
         let owners: Vec<Value> = owners.iter().map(|uid| json!({"uid": uid})).collect();
         object.metadata.insert("ownerReferences".into(), json!(owners));
-        let key = ObjectKey::new("ConfigMap", name);
+        let key = ObjectKey::new(ObjectKind::ConfigMap, name);
         script.event(Event::ObjectPut {
             key,
             object: Box::new(object),
             uid: format!("uid-ConfigMap-{name}"),
         });
     };
-    let exists = |script: &Script, name: &str| get(script, "ConfigMap", name) != Value::Null;
-    put(script, "ConfigMap", "a", json!({}));
-    put(script, "ConfigMap", "b", json!({}));
+    let exists = |script: &Script, name: &str| get(script, ObjectKind::ConfigMap, name) != Value::Null;
+    put(script, ObjectKind::ConfigMap, "a", json!({}));
+    put(script, ObjectKind::ConfigMap, "b", json!({}));
     owned(script, "both", &["uid-ConfigMap-a", "uid-ConfigMap-b"]);
     owned(script, "deep", &["uid-ConfigMap-both"]);
     owned(script, "elsewhere", &["a-resource"]);
-    delete(script, "ConfigMap", "a", false);
+    delete(script, ObjectKind::ConfigMap, "a", false);
     assert!(exists(script, "both") && exists(script, "deep"));
-    let left = &get(script, "ConfigMap", "both")["metadata"]["ownerReferences"];
+    let left = &get(script, ObjectKind::ConfigMap, "both")["metadata"]["ownerReferences"];
     assert_eq!(*left, json!([{"uid": "uid-ConfigMap-b"}]));
-    delete(script, "ConfigMap", "b", false);
+    delete(script, ObjectKind::ConfigMap, "b", false);
     assert!(!exists(script, "both") && !exists(script, "deep") && exists(script, "elsewhere"));
     script.event(Event::OwnerGone { uid: "a-resource".into() });
     assert!(!exists(script, "elsewhere"));
-    put(script, "ConfigMap", "c", json!({}));
+    put(script, ObjectKind::ConfigMap, "c", json!({}));
     owned(script, "free", &["uid-ConfigMap-c"]);
-    delete(script, "ConfigMap", "c", true);
-    assert_eq!(get(script, "ConfigMap", "free")["metadata"]["ownerReferences"], Value::Null);
+    delete(script, ObjectKind::ConfigMap, "c", true);
+    assert_eq!(get(script, ObjectKind::ConfigMap, "free")["metadata"]["ownerReferences"], Value::Null);
 }
 
 fn load_of(script: &Script, name: &str) -> Option<(u64, std::path::PathBuf, Vec<String>)> {
@@ -332,20 +351,20 @@ fn the_resources_of_an_extension_join_the_session_and_go_with_it() {
     let mut script = Script::loaded(vec![local("a")]);
     let script = &mut script;
     let spec = json!({"spec": {"repoName": "team", "repoPath": "x", "args": ["--y"]}});
-    put(script, "Extension", "ext", spec);
-    assert_eq!(status(script, "Extension", "ext")["error"], "extension repo not found: team");
-    put(script, "ExtensionRepo", "team", json!({"spec": {"url": "https://example.com/team"}}));
-    assert_eq!(status(script, "Extension", "ext"), json!({}));
+    put(script, ObjectKind::Extension, "ext", spec);
+    assert_eq!(status(script, ObjectKind::Extension, "ext")["error"], "extension repo not found: team");
+    put(script, ObjectKind::ExtensionRepo, "team", json!({"spec": {"url": "https://example.com/team"}}));
+    assert_eq!(status(script, ObjectKind::Extension, "ext"), json!({}));
     fetched(script, Err("no network"));
-    assert_eq!(status(script, "ExtensionRepo", "team")["error"], "no network");
-    assert_eq!(status(script, "Extension", "ext")["error"], "extension repo not loaded: team");
+    assert_eq!(status(script, ObjectKind::ExtensionRepo, "team")["error"], "no network");
+    assert_eq!(status(script, ObjectKind::Extension, "ext")["error"], "extension repo not loaded: team");
     fetched(script, Ok("/repo"));
-    assert_eq!(status(script, "ExtensionRepo", "team")["path"], "/repo");
+    assert_eq!(status(script, ObjectKind::ExtensionRepo, "team")["path"], "/repo");
     found(script, "ext", "/repo/x/Tiltfile");
-    assert_eq!(status(script, "Extension", "ext")["path"], "/repo/x/Tiltfile");
+    assert_eq!(status(script, ObjectKind::Extension, "ext")["path"], "/repo/x/Tiltfile");
     let (_, path, args) = load_of(script, "ext").expect("it is loaded");
     assert_eq!((path, args), ("/repo/x/Tiltfile".into(), vec!["--y".to_owned()]));
-    assert_eq!(status(script, "Tiltfile", "ext")["running"]["reasons"], json!(["Initial Build"]));
+    assert_eq!(status(script, ObjectKind::Tiltfile, "ext")["running"]["reasons"], json!(["Initial Build"]));
     loaded(script, "ext", vec![local("b")]);
     assert_eq!(names(script), ["a", "b"]);
     assert!(lilt_engine::project_resource(&script.state, &"ext".into()).is_some());
@@ -359,14 +378,14 @@ fn the_resources_of_an_extension_join_the_session_and_go_with_it() {
         written: None,
     });
     loaded(script, "ext", vec![local("a")]);
-    let error = status(script, "Tiltfile", "ext")["terminated"]["error"].clone();
+    let error = status(script, ObjectKind::Tiltfile, "ext")["terminated"]["error"].clone();
     assert!(
         error.as_str().is_some_and(|it| it.contains("defined in two tiltfiles: ext, (Tiltfile)")),
         "{error}"
     );
-    delete(script, "Extension", "ext", false);
+    delete(script, ObjectKind::Extension, "ext", false);
     assert_eq!(names(script), ["a", "c"]);
-    assert_eq!(get(script, "Tiltfile", "ext"), Value::Null);
+    assert_eq!(get(script, ObjectKind::Tiltfile, "ext"), Value::Null);
     assert!(load_of(script, "ext").is_none());
 }
 
@@ -377,11 +396,11 @@ fn an_extension_that_was_loaded_for_its_functions_is_not_loaded_again() {
     object.metadata.insert("annotations".into(), json!({"tilt.dev/managed-by": "tiltfile.loader"}));
     object.content =
         json!({"spec": {"repoName": "default", "repoPath": "x"}}).as_object().cloned().expect("one");
-    let key = ObjectKey::new("Extension", "ext");
+    let key = ObjectKey::new(ObjectKind::Extension, "ext");
     script.event(Event::ObjectPut { key, object: Box::new(object), uid: "u".into() });
     found(&mut script, "ext", "/repo/x/Tiltfile");
-    assert_eq!(status(&script, "Extension", "ext")["path"], "/repo/x/Tiltfile");
-    assert_eq!(get(&script, "Tiltfile", "ext"), Value::Null);
+    assert_eq!(status(&script, ObjectKind::Extension, "ext")["path"], "/repo/x/Tiltfile");
+    assert_eq!(get(&script, ObjectKind::Tiltfile, "ext"), Value::Null);
 }
 
 #[test]
@@ -393,7 +412,7 @@ fn buttons_load_a_tiltfile_and_stop_that() {
     click(script, "again", 1, json!([]));
     let spec = json!({"path": "/p/Tiltfile", "args": [], "restartOn": {"uiButtons": ["again"],
         "fileWatches": ["configs:(Tiltfile)"]}, "stopOn": {"uiButtons": ["stop"]}});
-    put(script, "Tiltfile", "(Tiltfile)", json!({"spec": spec}));
+    put(script, ObjectKind::Tiltfile, "(Tiltfile)", json!({"spec": spec}));
     assert!(load_of(script, "(Tiltfile)").is_none(), "a click from before does nothing");
     click(script, "again", 2, json!([]));
     assert!(load_of(script, "(Tiltfile)").is_some());
@@ -409,8 +428,8 @@ fn another_cluster_is_reached_and_nothing_goes_to_it() {
     script.connect();
     let script = &mut script;
     let spec = json!({"connection": {"kubernetes": {"context": "other"}}});
-    put(script, "Cluster", "other", json!({"spec": spec}));
-    let key = ObjectKey::new("Cluster", "other");
+    put(script, ObjectKind::Cluster, "other", json!({"spec": spec}));
+    let key = ObjectKey::new(ObjectKind::Cluster, "other");
     let sought =
         |script: &Script| match plan_object(&script.state, &key).remove(&TaskId::Cluster("other".into())) {
             Some(Task::Cluster { run, source, .. }) => Some((run, source)),
@@ -420,35 +439,45 @@ fn another_cluster_is_reached_and_nothing_goes_to_it() {
     assert_eq!(source, ClusterSource::Kubernetes { context: Some("other".into()), namespace: None });
     let looked = |run, outcome| Event::ClusterLooked { name: "other".into(), run, outcome };
     script.event(looked(run, Err(Failure::environment("it is asleep"))));
-    assert_eq!(status(script, "Cluster", "other"), json!({"error": "it is asleep"}));
+    assert_eq!(status(script, ObjectKind::Cluster, "other"), json!({"error": "it is asleep"}));
     let info = ClusterInfo { context: "other".into(), server_version: "v1".into(), ..ClusterInfo::default() };
     let found = FoundCluster::Kubernetes(Box::new(info));
     script.event(looked(run + 99, Ok(found.clone())));
-    assert_eq!(status(script, "Cluster", "other")["version"], Value::Null, "not what is asked for now");
+    assert_eq!(
+        status(script, ObjectKind::Cluster, "other")["version"],
+        Value::Null,
+        "not what is asked for now"
+    );
     script.event(looked(run, Ok(found)));
-    let told = status(script, "Cluster", "other");
+    let told = status(script, ObjectKind::Cluster, "other");
     assert_eq!(
         (&told["version"], &told["connection"]["kubernetes"]["context"]),
         (&json!("v1"), &json!("other"))
     );
     assert!(told["connectedAt"].is_string() && told["error"].is_null());
     // The Tiltfile deploys nothing there.
-    put(script, "KubernetesApply", "a", json!({"spec": {"yaml": "kind: ConfigMap", "cluster": "other"}}));
-    let words = status(script, "KubernetesApply", "a")["error"].as_str().unwrap_or_default().to_owned();
+    put(
+        script,
+        ObjectKind::KubernetesApply,
+        "a",
+        json!({"spec": {"yaml": "kind: ConfigMap", "cluster": "other"}}),
+    );
+    let words =
+        status(script, ObjectKind::KubernetesApply, "a")["error"].as_str().unwrap_or_default().to_owned();
     assert!(words.starts_with("no resource of the Tiltfile deploys to this cluster"), "{words}");
     let forwards = json!([{"containerPort": 80}]);
     put(
         script,
-        "PortForward",
+        ObjectKind::PortForward,
         "f",
         json!({"spec": {"podName": "p", "forwards": forwards, "cluster": "other"}}),
     );
-    let told = status(script, "PortForward", "f")["forwardStatuses"][0]["error"].clone();
+    let told = status(script, ObjectKind::PortForward, "f")["forwardStatuses"][0]["error"].clone();
     assert!(
         told.as_str().is_some_and(|words| words.starts_with("this session has no cluster other")),
         "{told}"
     );
-    assert!(plan_object(&script.state, &ObjectKey::new("PortForward", "f")).is_empty());
-    delete(script, "Cluster", "other", false);
+    assert!(plan_object(&script.state, &ObjectKey::new(ObjectKind::PortForward, "f")).is_empty());
+    delete(script, ObjectKind::Cluster, "other", false);
     assert_eq!(sought(script), None);
 }

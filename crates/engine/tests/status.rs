@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_api::{Object, ObjectKey, RuntimeStatus};
+use lilt_api::{Object, ObjectKey, ObjectKind, RuntimeStatus};
 use lilt_engine::{Event, Task, TaskId, project_resource, project_resource_objects};
 use lilt_model::cluster::{
     Container, ContainerState, Notice, Pod, PodCondition, PodPhase, PodRef, ProbeKind, Subject,
@@ -301,16 +301,16 @@ type Ports = Vec<(u64, u64)>;
 /// Returns the name of each `PortForward` object, its pod, and its local and container ports.
 fn objects(script: &Script) -> Vec<(String, String, Ports)> {
     let objects = project_resource_objects(&script.state, &"web".into());
-    let forwards = objects.into_iter().filter(|(key, _)| key.kind == "PortForward");
+    let forwards = objects.into_iter().filter(|(key, _)| key.kind == ObjectKind::PortForward);
     let content = |(key, object): (ObjectKey, Object)| {
         let port = |value: &serde_json::Value| value.as_u64().expect("a port");
-        let list = |pointer: &str| object.get(pointer).and_then(|it| it.as_array()).expect("a list").clone();
+        let list = |part: &str, name: &str| object.content[part][name].as_array().expect("a list").clone();
         let ports = |of: &[serde_json::Value]| -> Ports {
             of.iter().map(|it| (port(&it["localPort"]), port(&it["containerPort"]))).collect()
         };
-        let spec = ports(&list("/spec/forwards"));
-        assert_eq!(spec, ports(&list("/status/forwardStatuses")));
-        (key.name, object.text("/spec/podName").to_owned(), spec)
+        let spec = ports(&list("spec", "forwards"));
+        assert_eq!(spec, ports(&list("status", "forwardStatuses")));
+        (key.name, object.content["spec"]["podName"].as_str().unwrap_or_default().to_owned(), spec)
     };
     forwards.map(content).collect()
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_api::Object;
+use lilt_api::{Object, ObjectKind};
 use lilt_engine::{
     CommandExit, Event, ForwardState, Owner, SyncFault, Task, TaskId, UpdateOutcome, plan, project_resource,
     project_resource_objects, project_session_objects,
@@ -17,21 +17,21 @@ use lilt_model::{Failure, Timestamp};
 use serde_json::{Value, json};
 use support::*;
 
-fn told(script: &Script, resource: &str, kind: &str, name: &str) -> Option<Object> {
+fn told(script: &Script, resource: &str, kind: ObjectKind, name: &str) -> Option<Object> {
     let objects = project_resource_objects(&script.state, &resource.into());
     objects.into_iter().find(|(key, _)| key.kind == kind && key.name == name).map(|(_, object)| object)
 }
 
-fn part(script: &Script, resource: &str, kind: &str, name: &str, part: &str) -> Value {
+fn part(script: &Script, resource: &str, kind: ObjectKind, name: &str, part: &str) -> Value {
     told(script, resource, kind, name).map_or(Value::Null, |object| object.content[part].clone())
 }
 
-fn status(script: &Script, resource: &str, kind: &str, name: &str) -> Value {
+fn status(script: &Script, resource: &str, kind: ObjectKind, name: &str) -> Value {
     part(script, resource, kind, name, "status")
 }
 
 fn command(script: &Script, name: &str) -> Value {
-    let mut told = status(script, "a", "Cmd", name);
+    let mut told = status(script, "a", ObjectKind::Cmd, name);
     told.as_object_mut().expect("a status").remove("disableStatus");
     told
 }
@@ -118,7 +118,7 @@ fn an_image_tells_the_stages_of_its_build_and_of_the_one_that_failed() {
     let outcome =
         UpdateOutcome { builds: vec![failed], ..UpdateOutcome::failed(Failure::user("no such file")) };
     script.event(Event::UpdateEnded { resource: "w".into(), update, outcome: Box::new(outcome) });
-    let told = status(&script, "w", "DockerImage", "w:w");
+    let told = status(&script, "w", ObjectKind::DockerImage, "w:w");
     assert_eq!(told["completed"]["error"], "no such file");
     assert_eq!(
         told["stageStatuses"][1],
@@ -127,12 +127,12 @@ fn an_image_tells_the_stages_of_its_build_and_of_the_one_that_failed() {
         })
     );
     script.trigger("w");
-    assert!(status(&script, "w", "DockerImage", "w:w")["building"]["startedAt"].is_string());
+    assert!(status(&script, "w", ObjectKind::DockerImage, "w:w")["building"]["startedAt"].is_string());
     let update = script.update_of("w").expect("it runs");
     let mut outcome = script.deployed_outcome("w", "two");
     outcome.builds = vec![BuildRecord { began: Timestamp(script.time * 1_000_000), ..record(None) }];
     script.event(Event::UpdateEnded { resource: "w".into(), update, outcome: Box::new(outcome) });
-    let told = status(&script, "w", "DockerImage", "w:w");
+    let told = status(&script, "w", ObjectKind::DockerImage, "w:w");
     assert_eq!((&told["ref"], &told["completed"]["error"]), (&json!("w:two"), &Value::Null));
     assert_eq!(
         told["stageStatuses"][0],
@@ -148,7 +148,7 @@ fn containers_tell_what_was_copied_into_them_and_why_not() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one");
     script.pod(starting("w", "p", "one"));
-    let told = |script: &Script| status(script, "w", "LiveUpdate", "w:w")["containers"][0].clone();
+    let told = |script: &Script| status(script, "w", ObjectKind::LiveUpdate, "w:w")["containers"][0].clone();
     let waiting = json!({"reason": "ContainerWaiting", "message": "Waiting for container to start"});
     assert_eq!(told(&script)["waiting"], waiting);
     script.pod(running("w", "p", "one", "c1"));
@@ -157,7 +157,7 @@ fn containers_tell_what_was_copied_into_them_and_why_not() {
         (&Value::Null, &Value::Null)
     );
     script.save_image("w", "w", "/p/w/src/a");
-    let saved = status(&script, "w", "FileWatch", "image:w")["lastEventTime"].clone();
+    let saved = status(&script, "w", ObjectKind::FileWatch, "image:w")["lastEventTime"].clone();
     script.synced("w", "c1", Ok(()));
     assert!(saved.is_string());
     assert_eq!(told(&script)["lastFileTimeSynced"], saved);
@@ -183,7 +183,7 @@ fn a_forward_tells_since_when_it_listens() {
         state,
     };
     let started = |script: &Script| {
-        status(script, "w", "PortForward", "w-p")["forwardStatuses"][0]["startedAt"].clone()
+        status(script, "w", ObjectKind::PortForward, "w-p")["forwardStatuses"][0]["startedAt"].clone()
     };
     script.event(changed(ForwardState::Listening));
     let since = started(&script);
@@ -210,7 +210,7 @@ fn pods_tell_of_their_owner_and_when_their_containers_ran() {
         finished: Timestamp(7_000_000),
     };
     script.pod(pod);
-    let told = status(&script, "w", "KubernetesDiscovery", "w")["pods"][0].clone();
+    let told = status(&script, "w", ObjectKind::KubernetesDiscovery, "w")["pods"][0].clone();
     let owner = json!({
         "name": "w-1", "kind": "ReplicaSet", "apiVersion": "apps/v1", "creationTimestamp": "1970-01-01T00:00:05Z",
     });
@@ -237,12 +237,12 @@ fn the_command_that_builds_an_image_is_a_command_of_its_own() {
     }
     let mut script = Script::loaded(vec![built]);
     script.connect();
-    assert_eq!(part(&script, "w", "CmdImage", "w:w", "spec")["clusterNeeds"], "push");
+    assert_eq!(part(&script, "w", ObjectKind::CmdImage, "w:w", "spec")["clusterNeeds"], "push");
     let update = script.update_of("w").expect("it runs");
     let image = Some("w".into());
     script.event(Event::UpdateCommandStarted { resource: "w".into(), update, image, pid: 5 });
-    assert_eq!(status(&script, "w", "Cmd", "w:w")["running"]["pid"], 5);
-    assert_eq!(part(&script, "w", "Cmd", "w:w", "spec")["dir"], "/p");
+    assert_eq!(status(&script, "w", ObjectKind::Cmd, "w:w")["running"]["pid"], 5);
+    assert_eq!(part(&script, "w", ObjectKind::Cmd, "w:w", "spec")["dir"], "/p");
     let image = Some("w".into());
     script.event(Event::UpdateCommandEnded {
         resource: "w".into(),
@@ -250,8 +250,8 @@ fn the_command_that_builds_an_image_is_a_command_of_its_own() {
         image,
         exit: CommandExit::Code(0),
     });
-    assert_eq!(status(&script, "w", "Cmd", "w:w")["terminated"]["exitCode"], 0);
-    let by = told(&script, "w", "Cmd", "w:w").expect("it is there");
+    assert_eq!(status(&script, "w", ObjectKind::Cmd, "w:w")["terminated"]["exitCode"], 0);
+    let by = told(&script, "w", ObjectKind::Cmd, "w:w").expect("it is there");
     assert_eq!(by.annotation("tilt.dev/managed-by"), Some("cmd_image"));
 }
 
@@ -259,19 +259,19 @@ fn the_command_that_builds_an_image_is_a_command_of_its_own() {
 fn the_files_of_a_shared_image_are_watched_until_all_that_share_it_are_switched_off() {
     let mut script = Script::loaded(vec![workload("a"), with_image_of(workload("b"), "a")]);
     let source = |script: &Script, resource: &str| {
-        part(script, resource, "FileWatch", "image:a", "spec")["disableSource"].clone()
+        part(script, resource, ObjectKind::FileWatch, "image:a", "spec")["disableSource"].clone()
     };
     let map = |name: &str| json!({"name": format!("{name}-disable"), "key": "isDisabled"});
     let both = json!({"everyConfigMap": [map("a"), map("b")]});
     assert_eq!((source(&script, "a"), source(&script, "b")), (both.clone(), both.clone()));
     assert_eq!(
-        part(&script, "b", "FileWatch", "image:b", "spec")["disableSource"],
+        part(&script, "b", ObjectKind::FileWatch, "image:b", "spec")["disableSource"],
         json!({"configMap": map("b")})
     );
     script.event(Event::Requested { request: Request::Switch { enable: vec![], disable: vec!["a".into()] } });
     assert_eq!((source(&script, "a"), source(&script, "b")), (Value::Null, both), "b tells of it");
     script.event(Event::Requested { request: Request::Switch { enable: vec![], disable: vec!["b".into()] } });
-    let off = status(&script, "a", "FileWatch", "image:a");
+    let off = status(&script, "a", ObjectKind::FileWatch, "image:a");
     assert_eq!(
         (&off["disableStatus"]["state"], &off["monitorStartTime"]),
         (&json!("Disabled"), &Value::Null)
@@ -281,10 +281,10 @@ fn the_files_of_a_shared_image_are_watched_until_all_that_share_it_are_switched_
 #[test]
 fn a_watch_tells_that_it_may_miss_something() {
     let mut script = Script::loaded(vec![local("a")]);
-    assert_eq!(status(&script, "a", "FileWatch", "local:a")["error"], Value::Null);
+    assert_eq!(status(&script, "a", ObjectKind::FileWatch, "local:a")["error"], Value::Null);
     let watch = lilt_engine::WatchId::Local("a".into());
     script.event(Event::WatchTroubled { watch, failure: Failure::environment("too many watches") });
-    assert_eq!(status(&script, "a", "FileWatch", "local:a")["error"], "too many watches");
+    assert_eq!(status(&script, "a", ObjectKind::FileWatch, "local:a")["error"], "too many watches");
 }
 
 #[test]
@@ -318,27 +318,27 @@ fn objects_name_the_log_span_that_tilt_names() {
     script.connect().deploy("w", "one");
     script.pod(running("w", "p", "one", "c1"));
     script.succeed("a");
-    let span = |resource: &str, kind: &str, name: &str| {
+    let span = |resource: &str, kind: ObjectKind, name: &str| {
         let object = told(&script, resource, kind, name).unwrap_or_else(|| panic!("{kind} {name}"));
         object.annotation("tilt.dev/log-span-id").map(str::to_owned).unwrap_or_default()
     };
     for (kind, name, expected) in [
-        ("KubernetesApply", "w", "kubernetesapply:w"),
-        ("KubernetesDiscovery", "w", "kubernetesapply:w"),
-        ("PortForward", "w-p", "kubernetesapply:w"),
-        ("PodLogStream", "w-default-p", "pod:w:p"),
-        ("ImageMap", "w", "imagemap:w"),
-        ("DockerImage", "w:w", "dockerimage:w:w"),
-        ("LiveUpdate", "w:w", "liveupdate:w:w"),
-        ("UIButton", "w-stopbuild", ""),
+        (ObjectKind::KubernetesApply, "w", "kubernetesapply:w"),
+        (ObjectKind::KubernetesDiscovery, "w", "kubernetesapply:w"),
+        (ObjectKind::PortForward, "w-p", "kubernetesapply:w"),
+        (ObjectKind::PodLogStream, "w-default-p", "pod:w:p"),
+        (ObjectKind::ImageMap, "w", "imagemap:w"),
+        (ObjectKind::DockerImage, "w:w", "dockerimage:w:w"),
+        (ObjectKind::LiveUpdate, "w:w", "liveupdate:w:w"),
+        (ObjectKind::UIButton, "w-stopbuild", ""),
     ] {
         assert_eq!(span("w", kind, name), expected, "{kind}");
     }
-    assert_eq!(span("b", "Cmd", "b:update"), "cmd:b:update");
-    assert!(span("a", "Cmd", "a-serve").starts_with("localserve:a:"));
+    assert_eq!(span("b", ObjectKind::Cmd, "b:update"), "cmd:b:update");
+    assert!(span("a", ObjectKind::Cmd, "a-serve").starts_with("localserve:a:"));
 }
 
-fn session_object(script: &Script, kind: &str, name: &str) -> Object {
+fn session_object(script: &Script, kind: ObjectKind, name: &str) -> Object {
     let objects = project_session_objects(&script.state);
     let found = objects.into_iter().find(|(key, _)| key.kind == kind && key.name == name);
     found.unwrap_or_else(|| panic!("{kind} {name}")).1
@@ -350,7 +350,7 @@ fn trigger_queue_lists_triggers_in_order_until_they_are_served() {
     waiting.resource_deps = vec!["a".into()];
     let mut script = Script::loaded(vec![local("a"), waiting]);
     let data = |script: &Script| {
-        session_object(script, "ConfigMap", "tilt-trigger-queue").content.get("data").cloned()
+        session_object(script, ObjectKind::ConfigMap, "tilt-trigger-queue").content.get("data").cloned()
     };
     assert_eq!(data(&script), None);
     let page = Request::Trigger { resource: "b".into(), reason: TriggerReason::WEB };
@@ -369,15 +369,15 @@ fn trigger_queue_lists_triggers_in_order_until_they_are_served() {
 fn times_that_nothing_has_set_are_null() {
     let mut script = Script::loaded(vec![workload("w"), local("a")]);
     script.connect();
-    let time = |resource: &str, kind: &str, name: &str, time: &str| {
+    let time = |resource: &str, kind: ObjectKind, name: &str, time: &str| {
         let object = told(&script, resource, kind, name).unwrap_or_else(|| panic!("{kind} {name}"));
         object.content["status"].get(time).cloned()
     };
     for (kind, name, field) in [
-        ("KubernetesApply", "w", "lastApplyTime"),
-        ("KubernetesApply", "w", "lastApplyStartTime"),
-        ("FileWatch", "image:w", "lastEventTime"),
-        ("UIButton", "w-stopbuild", "lastClickedAt"),
+        (ObjectKind::KubernetesApply, "w", "lastApplyTime"),
+        (ObjectKind::KubernetesApply, "w", "lastApplyStartTime"),
+        (ObjectKind::FileWatch, "image:w", "lastEventTime"),
+        (ObjectKind::UIButton, "w-stopbuild", "lastClickedAt"),
     ] {
         assert_eq!(time("w", kind, name, field), Some(Value::Null), "{kind} {field}");
     }
@@ -390,7 +390,9 @@ fn times_that_nothing_has_set_are_null() {
 #[test]
 fn session_shows_ci_settings_in_up_once_loaded() {
     let mut script = Script::new();
-    let ci = |script: &Script| session_object(script, "Session", "Tiltfile").content["spec"]["ci"].clone();
+    let ci = |script: &Script| {
+        session_object(script, ObjectKind::Session, "Tiltfile").content["spec"]["ci"].clone()
+    };
     assert_eq!(ci(&script), Value::Null);
     script.load(vec![local("a")]);
     assert_eq!(ci(&script), json!({"timeout": "30m0s", "readinessTimeout": "5m0s"}));

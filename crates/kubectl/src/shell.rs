@@ -1,6 +1,7 @@
 //! `lilt alpha shell`.
 
 use clap::Args;
+use lilt_api::ObjectKind;
 use lilt_api::kinds::kinds;
 use lilt_client::Connect;
 use lilt_client::object_api::{Api, ApiPath};
@@ -66,7 +67,7 @@ fn command(pod: &Pod, has_plugin: bool, interactive: bool) -> Vec<String> {
 impl Shell {
     async fn find(&self, api: &mut Api) -> Result<Pod, Problem> {
         let name = &self.resource;
-        let resource = object(api, "UIResource", name).await?.ok_or_else(|| {
+        let resource = object(api, ObjectKind::UIResource, name).await?.ok_or_else(|| {
             Problem::words(format!(
                 "resource {name} not found. To see available resources, run:\nlilt get uiresources"
             ))
@@ -77,10 +78,10 @@ impl Shell {
             )));
         }
         let none = || Problem::words(format!("no pod found for resource {name}"));
-        let discovery = object(api, "KubernetesDiscovery", name).await?.ok_or_else(none)?;
+        let discovery = object(api, ObjectKind::KubernetesDiscovery, name).await?.ok_or_else(none)?;
         let pods = discovery.pointer("/status/pods").and_then(Value::as_array);
         let pod = pods.and_then(|pods| best(pods)).ok_or_else(none)?;
-        let cluster = object(api, "Cluster", "default").await?;
+        let cluster = object(api, ObjectKind::Cluster, "default").await?;
         let context = cluster.as_ref().and_then(|it| it.pointer("/status/connection/kubernetes/context"));
         Ok(Pod {
             name: text(pod, "name"),
@@ -111,9 +112,8 @@ impl Shell {
     }
 }
 
-async fn object(api: &mut Api, kind: &str, name: &str) -> Result<Option<Value>, Problem> {
-    let kind = kinds().named(kind).expect("invariant: the table has this kind");
-    Ok(api.find_object(&ApiPath::one(kind, name)).await?)
+async fn object(api: &mut Api, kind: ObjectKind, name: &str) -> Result<Option<Value>, Problem> {
+    Ok(api.find_object(&ApiPath::one(kinds().of(kind), name)).await?)
 }
 
 fn text(value: &Value, field: &str) -> String {

@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
-use crate::duration;
 
 /// When `ci` gives up. What is none was not said in the Tiltfile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,17 +24,6 @@ pub struct CiSettings {
 impl CiSettings {
     pub const TIMEOUT: Duration = Duration::from_secs(30 * 60);
     pub const READINESS_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-
-    /// Returns the fields of a `Session`'s `ci`, with the defaults that Tilt fills in. `timeout` is that of the whole run.
-    pub fn described(&self, timeout: Duration) -> impl Iterator<Item = (&'static str, String)> + use<> {
-        let readiness = self.readiness_timeout.unwrap_or(Self::READINESS_TIMEOUT);
-        let fields = [
-            ("k8sGracePeriod", self.k8s_grace_period),
-            ("timeout", Some(timeout)),
-            ("readinessTimeout", Some(readiness)),
-        ];
-        fields.into_iter().filter_map(|(name, length)| Some((name, duration::display(length?))))
-    }
 }
 
 /// How old images that lilt built are removed from the local engine.

@@ -75,7 +75,7 @@ async fn answer(kind: &'static Kind, request: Request<Body>) -> (u16, Vec<u8>) {
         "fieldsV1": {"f:metadata": {"f:labels": {"f:a": {}}}},
     }]});
     let draft =
-        Draft::new(Key::new(kind.name, "known"), None, &metadata.to_string(), "{\"spec\":{},\"status\":{}}");
+        Draft::new(Key::new(kind.kind, "known"), None, &metadata.to_string(), "{\"spec\":{},\"status\":{}}");
     writer.put(draft);
     writer.commit(Timestamp::ZERO);
     let (writes, _) = mpsc::channel(1);

@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use lilt_api::UIResource;
+use lilt_api::{ObjectKind, UIResource};
 use lilt_model::escape;
 use lilt_model::log::{Level, Line};
 use lilt_model::secret::{Redactor, redact_values};
@@ -77,7 +77,8 @@ fn redacted_pieces(reader: Reader, redactor: Redactor) -> impl Iterator<Item = S
 }
 
 /// Kinds of the object API that Tilt's view has, under which names.
-const KINDS: [(&str, &str); 2] = [("UIButton", "uiButtons"), ("Cluster", "clusters")];
+const KINDS: [(ObjectKind, &str); 2] =
+    [(ObjectKind::UIButton, "uiButtons"), (ObjectKind::Cluster, "clusters")];
 
 /// More than a Tiltfile has.
 const MOST_OBJECTS: usize = 10_000;
@@ -100,7 +101,7 @@ fn whole_state(reader: &Reader) -> Value {
 }
 
 /// All objects of a kind.
-fn objects_of(reader: &Reader, kind: &'static str) -> Vec<Value> {
+fn objects_of(reader: &Reader, kind: ObjectKind) -> Vec<Value> {
     let (_, found) = reader.list(kind, None, MOST_OBJECTS);
     // The store holds nothing but objects.
     found.iter().filter_map(|object| serde_json::from_str(object.text()).ok()).collect()

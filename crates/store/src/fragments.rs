@@ -3,11 +3,12 @@
 //! With a thousand resources, a change of one must not write the whole list. So the table keeps the fragments, joins them
 //! for those who read the object, and tells its watchers the newest state alone.
 
+use lilt_api::ObjectKind;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The kind of this object.
-pub(crate) const FRAGMENTED_KIND: &str = "Session";
+pub(crate) const FRAGMENTED_KIND: ObjectKind = ObjectKind::Session;
 
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {

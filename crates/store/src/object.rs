@@ -7,7 +7,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
 
-use lilt_api::{UIResource, UISession};
+use lilt_api::{ObjectKind, UIResource, UISession};
 use lilt_model::Timestamp;
 use serde_json::Value;
 
@@ -17,12 +17,12 @@ use crate::typed::Typed;
 /// Identifies an object by its kind and its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    pub kind: &'static str,
+    pub kind: ObjectKind,
     pub name: Arc<str>,
 }
 
 impl Key {
-    pub fn new(kind: &'static str, name: &str) -> Self {
+    pub fn new(kind: ObjectKind, name: &str) -> Self {
         Self { kind, name: Arc::from(name) }
     }
 }
@@ -53,14 +53,14 @@ impl Draft {
 
     /// Creates a draft of a resource. `managed_fields` is the part of its metadata that the type does not have.
     pub fn resource(resource: Arc<UIResource>, managed_fields: Option<Value>) -> Self {
-        let key = Key::new("UIResource", &resource.metadata.name);
+        let key = Key::new(ObjectKind::UIResource, &resource.metadata.name);
         let body = Body::Resource(Typed::new(resource, managed_fields));
         Self { key, uid: None, owner: None, distinct_word: None, body }
     }
 
     /// Creates a draft of the session, like [`Draft::resource`].
     pub fn session(session: Arc<UISession>, managed_fields: Option<Value>) -> Self {
-        let key = Key::new("UISession", &session.metadata.name);
+        let key = Key::new(ObjectKind::UISession, &session.metadata.name);
         let body = Body::Session(Typed::new(session, managed_fields));
         Self { key, uid: None, owner: None, distinct_word: None, body }
     }

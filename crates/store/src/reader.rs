@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use lilt_api::{UIResource, UISession};
+use lilt_api::{ObjectKind, UIResource, UISession};
 use lilt_model::ResourceName;
 use lilt_model::timeline::UpdateRecord;
 use serde_json::Value;
@@ -76,7 +76,7 @@ impl Reader {
     }
 
     pub fn resource(&self, name: &str) -> Option<Arc<UIResource>> {
-        match self.contents().table.entry_body(&Key::new("UIResource", name)) {
+        match self.contents().table.entry_body(&Key::new(ObjectKind::UIResource, name)) {
             Some(Body::Resource(resource)) => Some(Arc::clone(&resource.object)),
             _ => None,
         }
@@ -87,22 +87,18 @@ impl Reader {
     }
 
     /// Returns the objects of a kind by name, from behind `after` on, and the revision at which this is so.
-    pub fn list(&self, kind: &'static str, after: Option<&str>, limit: usize) -> (u64, Vec<Snapshot>) {
+    pub fn list(&self, kind: ObjectKind, after: Option<&str>, limit: usize) -> (u64, Vec<Snapshot>) {
         let contents = self.contents();
         (contents.table.version(), contents.table.list(kind, after, limit))
     }
 
     /// Returns how many objects of a kind there are.
-    pub fn count(&self, kind: &'static str) -> usize {
+    pub fn count(&self, kind: ObjectKind) -> usize {
         self.contents().table.count(kind)
     }
 
     /// Returns every change of objects of a kind after a revision, and the revision up to which these are all.
-    pub fn events_since(
-        &self,
-        kind: &'static str,
-        after: u64,
-    ) -> Result<(u64, Vec<Arc<WatchEvent>>), Expired> {
+    pub fn events_since(&self, kind: ObjectKind, after: u64) -> Result<(u64, Vec<Arc<WatchEvent>>), Expired> {
         let contents = self.contents();
         Ok((contents.table.version(), contents.table.events_since(kind, after)?))
     }
@@ -110,7 +106,7 @@ impl Reader {
     /// Returns the last change of each object of a kind after a revision, by name.
     pub fn last_events_since(
         &self,
-        kind: &'static str,
+        kind: ObjectKind,
         after: u64,
     ) -> Result<(u64, Vec<Arc<WatchEvent>>), Expired> {
         let (revision, events) = self.events_since(kind, after)?;

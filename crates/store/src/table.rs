@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lilt_api::ObjectKind;
 use lilt_model::{ResourceName, Timestamp};
 
 use crate::change_index::ChangeIndex;
@@ -38,7 +39,7 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     version: u64,
-    kinds: BTreeMap<&'static str, BTreeMap<Arc<str>, Entry>>,
+    kinds: BTreeMap<ObjectKind, BTreeMap<Arc<str>, Entry>>,
     history: History,
     index: ChangeIndex,
     fragments: Fragments,
@@ -53,7 +54,7 @@ impl Table {
     /// Creates or changes an object; one that stays the same is no change.
     pub(crate) fn put(&mut self, now: Timestamp, object: StagedObject) {
         let StagedObject { key, uid, owner, body } = object;
-        let known = self.kinds.get(key.kind).and_then(|objects| objects.get_key_value(&key.name));
+        let known = self.kinds.get(&key.kind).and_then(|objects| objects.get_key_value(&key.name));
         let is_same = |entry: &Entry| entry.owner == owner && entry.body.is_same(&body, &key.name);
         if known.is_some_and(|(_, entry)| is_same(entry)) {
             return;
@@ -79,7 +80,7 @@ impl Table {
 
     /// Deletes an object. One that does not exist is no change.
     pub(crate) fn remove(&mut self, key: &Key) {
-        let removed = self.kinds.get_mut(key.kind).and_then(|objects| objects.remove(&key.name));
+        let removed = self.kinds.get_mut(&key.kind).and_then(|objects| objects.remove(&key.name));
         let Some(mut entry) = removed else { return };
         let before = self.plain_snapshot(key, &entry);
         self.version += 1;
@@ -104,21 +105,25 @@ impl Table {
     }
 
     /// Returns the objects of a kind that follow `after`, by name.
-    pub(crate) fn list(&self, kind: &'static str, after: Option<&str>, limit: usize) -> Vec<Snapshot> {
+    pub(crate) fn list(&self, kind: ObjectKind, after: Option<&str>, limit: usize) -> Vec<Snapshot> {
         let from =
             (after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded), std::ops::Bound::Unbounded);
-        let objects = self.kinds.get(kind).into_iter().flat_map(|objects| objects.range::<str, _>(from));
+        let objects = self.kinds.get(&kind).into_iter().flat_map(|objects| objects.range::<str, _>(from));
         let snapshot =
             |(name, entry): (&Arc<str>, &Entry)| self.snapshot(&Key { kind, name: Arc::clone(name) }, entry);
         objects.take(limit).map(snapshot).collect()
     }
 
-    pub(crate) fn count(&self, kind: &'static str) -> usize {
-        self.kinds.get(kind).map_or(0, BTreeMap::len)
+    pub(crate) fn count(&self, kind: ObjectKind) -> usize {
+        self.kinds.get(&kind).map_or(0, BTreeMap::len)
     }
 
     /// Returns every change of objects of a kind after a version.
-    pub(crate) fn events_since(&self, kind: &str, version: u64) -> Result<Vec<Arc<WatchEvent>>, Expired> {
+    pub(crate) fn events_since(
+        &self,
+        kind: ObjectKind,
+        version: u64,
+    ) -> Result<Vec<Arc<WatchEvent>>, Expired> {
         if version > self.version || !self.history.covers(version) {
             return Err(Expired { newest: self.version });
         }
@@ -165,7 +170,7 @@ impl Table {
     }
 
     fn entry(&self, key: &Key) -> Option<&Entry> {
-        self.kinds.get(key.kind)?.get(&key.name)
+        self.kinds.get(&key.kind)?.get(&key.name)
     }
 
     fn snapshot(&self, key: &Key, entry: &Entry) -> Snapshot {

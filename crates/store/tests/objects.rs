@@ -13,7 +13,7 @@ mod watch;
 
 use std::sync::Arc;
 
-use lilt_api::{ObjectMeta, UIResource, UIResourceStatus};
+use lilt_api::{ObjectKind, ObjectMeta, UIResource, UIResourceStatus};
 use lilt_model::Timestamp;
 use lilt_store::{Draft, Key, LogWriter, Reader, SessionQueries, Writer, open};
 
@@ -36,7 +36,7 @@ fn resource(name: &str, order: i32) -> Draft {
 }
 
 fn resource_key(name: &str) -> Key {
-    Key::new("UIResource", name)
+    Key::new(ObjectKind::UIResource, name)
 }
 
 /// A `Cmd` with the uid `uid-NAME`.
@@ -47,7 +47,7 @@ fn command(name: &str, spec: &str) -> Draft {
 }
 
 fn command_key(name: &str) -> Key {
-    Key::new("Cmd", name)
+    Key::new(ObjectKind::Cmd, name)
 }
 
 fn put(writer: &mut Writer, drafts: impl IntoIterator<Item = Draft>) {

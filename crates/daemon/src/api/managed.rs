@@ -1,7 +1,7 @@
 //! Checks writes to objects that lilt manages. Clients may change labels and annotations, and the few fields that request
 //! an action.
 
-use lilt_api::{Notes, Object};
+use lilt_api::{Notes, Object, ObjectKind};
 use lilt_engine::parse_bool;
 use lilt_store::{Key, Refusal};
 use serde_json::{Map, Value};
@@ -38,17 +38,20 @@ pub(super) fn check(key: &Key, before: &Object, wanted: &Object) -> Result<Manag
         let of = |object: &Object| object.content.get(name).cloned().unwrap_or_default();
         !is_same(&of(before), &of(wanted))
     };
+    let path = |object: &Object| object.content.get("spec").and_then(|spec| spec.get("path")).cloned();
     let is_action = match key.kind {
-        "ConfigMap" => is_switched(before, wanted, &mut notes)?,
-        "Tiltfile" if before.text("/spec/path") != wanted.text("/spec/path") => {
+        ObjectKind::ConfigMap => is_switched(before, wanted, &mut notes)?,
+        ObjectKind::Tiltfile if path(before) != path(wanted) => {
             return Err(forbidden("the Tiltfile of a session stays where it is"));
         }
-        "Tiltfile" if part("status") => return Err(forbidden("lilt itself says what becomes of a Tiltfile")),
-        "Tiltfile" => part("spec"),
-        "UIButton" if part("spec") => {
+        ObjectKind::Tiltfile if part("status") => {
+            return Err(forbidden("lilt itself says what becomes of a Tiltfile"));
+        }
+        ObjectKind::Tiltfile => part("spec"),
+        ObjectKind::UIButton if part("spec") => {
             return Err(forbidden("lilt itself keeps this button: it can be clicked, and not be changed"));
         }
-        "UIButton" => part("status"),
+        ObjectKind::UIButton => part("status"),
         _ if part("spec") || part("status") => {
             return Err(forbidden(
                 "lilt itself keeps this object: its labels and annotations can be changed",
@@ -74,17 +77,20 @@ fn refuse_reserved(notes: &Notes) -> Result<(), Refusal> {
 
 /// Returns whether a `ConfigMap` now enables or disables its resource. Its value must be a boolean.
 fn is_switched(before: &Object, wanted: &Object, notes: &mut Notes) -> Result<bool, Refusal> {
-    const SWITCH: &str = "/data/isDisabled";
-    let value = wanted.text(SWITCH);
-    let Some(is_disabled) = parse_bool(value) else {
+    let switch = |object: &Object| -> String {
+        let data = object.content.get("data").and_then(|data| data.get("isDisabled"));
+        data.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let value = switch(wanted);
+    let Some(is_disabled) = parse_bool(&value) else {
         let why = "must be \"true\" or \"false\": it switches the resource off and on".to_owned();
-        return Err(Refusal::Invalid { field: "data.isDisabled", value: value.to_owned(), why });
+        return Err(Refusal::Invalid { field: "data.isDisabled", value, why });
     };
     // These are the spellings that lilt writes itself; other spellings are kept as a note.
-    if matches!(value, "true" | "false") {
+    if matches!(value.as_str(), "true" | "false") {
         notes.data.insert("isDisabled".to_owned(), None);
     }
-    Ok(parse_bool(before.text(SWITCH)) != Some(is_disabled))
+    Ok(parse_bool(&switch(before)) != Some(is_disabled))
 }
 
 /// Returns whether two values are equivalent. An empty value is equivalent to an absent one.
@@ -121,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    fn write(kind: &'static str, before: Value, wanted: Value) -> Result<ManagedWrite, Refusal> {
+    fn write(kind: ObjectKind, before: Value, wanted: Value) -> Result<ManagedWrite, Refusal> {
         check(&Key::new(kind, "x"), &Object::read(before), &Object::read(wanted))
     }
 
@@ -129,7 +135,7 @@ mod tests {
     fn labels_and_annotations_may_be_written_and_nothing_else() {
         let before = json!({"metadata": {"name": "x"}, "spec": {}, "status": {"order": 1}});
         let labelled = json!({"metadata": {"name": "x", "labels": {"a": "b"}}, "spec": {}, "status": {"order": 1, "queued": false}});
-        let found = write("UIResource", before.clone(), labelled).expect("it may be");
+        let found = write(ObjectKind::UIResource, before.clone(), labelled).expect("it may be");
         assert_eq!((found.is_action, found.notes.labels.len()), (false, 1));
         let refused = [
             json!({"metadata": {"name": "x"}, "status": {"order": 2}}),
@@ -137,7 +143,7 @@ mod tests {
             json!({"metadata": {"name": "x", "finalizers": ["mine"]}, "status": {"order": 1}}),
         ];
         for wanted in refused {
-            let found = write("UIResource", before.clone(), wanted.clone());
+            let found = write(ObjectKind::UIResource, before.clone(), wanted.clone());
             assert!(matches!(found, Err(Refusal::Forbidden(_))), "{wanted}: {found:?}");
         }
     }
@@ -147,12 +153,14 @@ mod tests {
         let map = |data: Value| json!({"metadata": {"name": "web-disable"}, "data": data});
         let before = map(json!({"isDisabled": "false"}));
         let found =
-            write("ConfigMap", before.clone(), map(json!({"isDisabled": "1", "more": "x"}))).expect("one");
+            write(ObjectKind::ConfigMap, before.clone(), map(json!({"isDisabled": "1", "more": "x"})))
+                .expect("one");
         assert!(found.is_action && found.notes.data.len() == 2);
-        let found = write("ConfigMap", before.clone(), map(json!({"isDisabled": "0"}))).expect("one");
+        let found =
+            write(ObjectKind::ConfigMap, before.clone(), map(json!({"isDisabled": "0"}))).expect("one");
         assert!(!found.is_action);
         for data in [json!({}), json!({"isDisabled": "maybe"})] {
-            let found = write("ConfigMap", before.clone(), map(data));
+            let found = write(ObjectKind::ConfigMap, before.clone(), map(data));
             assert!(matches!(found, Err(Refusal::Invalid { .. })), "{found:?}");
         }
     }

@@ -83,11 +83,12 @@ impl Publishers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lilt_api::ObjectKind;
 
     #[test]
     fn object_is_dropped_with_its_last_publisher() {
         let mut publishers = Publishers::default();
-        let key = |name: &str| Key::new("ImageMap", name);
+        let key = |name: &str| Key::new(ObjectKind::ImageMap, name);
         let (one, two) = (ResourceName::new("one"), ResourceName::new("two"));
         assert!(publishers.set(&one, vec![key("shared"), key("own")]).is_empty());
         assert!(publishers.set(&two, vec![key("shared")]).is_empty());

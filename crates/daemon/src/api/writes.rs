@@ -1,13 +1,13 @@
 //! Validates writes of clients of the object API, and turns them into events.
 
-use lilt_api::{Object, ObjectKey};
+use lilt_api::{OWNER_REFERENCES, Object, ObjectKind};
 use lilt_engine::{Event, State};
 use lilt_store::{Action, Key, Refusal, Snapshot, WriteRequest};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::managed::{self, ManagedWrite};
-use super::{OWNER_REFERENCES, Objects, object_key, store_key};
+use super::{Objects, object_key};
 
 /// A write that is answered when its turn is committed.
 pub(super) struct PendingWrite {
@@ -89,8 +89,8 @@ impl Objects {
         let owners = object.metadata.get(OWNER_REFERENCES).and_then(Value::as_array);
         let exists = |owner: &Value| {
             let text = |field: &str| owner[field].as_str().unwrap_or_default();
-            let found = store_key(&ObjectKey::new(text("kind"), text("name")));
-            found.and_then(|key| self.reader.get(&key)).is_some_and(|found| *found.uid() == *text("uid"))
+            let key = ObjectKind::named(text("kind")).map(|kind| Key::new(kind, text("name")));
+            key.and_then(|key| self.reader.get(&key)).is_some_and(|found| *found.uid() == *text("uid"))
         };
         owners.is_some_and(|owners| !owners.is_empty() && !owners.iter().any(exists))
     }
@@ -114,7 +114,12 @@ impl Objects {
             Action::Delete { .. } if self.publishers.publisher(key).is_some() => {
                 "lilt itself keeps this object: it goes when what it tells of goes"
             }
-            Action::Create { .. } if matches!(key.kind, "UIResource" | "UISession" | "Session") => {
+            Action::Create { .. }
+                if matches!(
+                    key.kind,
+                    ObjectKind::UIResource | ObjectKind::UISession | ObjectKind::Session
+                ) =>
+            {
                 "lilt itself makes objects of this kind: they tell the state"
             }
             _ => return None,

@@ -1,5 +1,6 @@
 //! Evaluates the Tiltfile.
 
+use lilt_api::ObjectKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -273,7 +274,7 @@ fn drop_live_updates(project: &mut Project) {
 /// Returns a warning about API objects that lilt does not support yet.
 fn unsupported_objects(project: &Project) -> Vec<String> {
     let objects = project.api_objects.iter().filter_map(|object| object["kind"].as_str());
-    let idle = |kind: &&str| !lilt_engine::has_controller(kind);
+    let idle = |kind: &&str| !ObjectKind::named(kind).is_some_and(lilt_engine::has_controller);
     let mut objects: Vec<&str> = objects.filter(idle).collect();
     objects.sort_unstable();
     objects.dedup();

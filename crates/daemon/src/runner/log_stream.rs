@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use lilt_api::specs::QUIET_CONTAINERS;
+use lilt_api::QUIET_CONTAINERS;
 use lilt_cluster::Cluster;
 use lilt_cluster::inject::agent::is_added;
 use lilt_engine::{ContainerFilter, Mode, Owner, Task};

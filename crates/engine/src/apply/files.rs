@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_api::ObjectKey;
+use lilt_api::{ObjectKey, ObjectKind};
 use lilt_model::files::{ChangedPath, Existence};
 use lilt_model::resource::Body;
 use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
@@ -128,7 +128,7 @@ fn note_event(state: &mut State, watch: &WatchId, paths: &[PathBuf]) {
     let now = state.now;
     if let Some(events) = state.file_events_mut(watch) {
         events.note(now, paths.to_vec());
-        objects::changed(state, &ObjectKey::new("FileWatch", watch.name()));
+        objects::changed(state, &ObjectKey::new(ObjectKind::FileWatch, watch.name()));
         if matches!(watch, WatchId::Tiltfile(_)) {
             state.touch_session();
         }

@@ -14,4 +14,4 @@ pub(crate) use reconcile::{broke, ended, probe_broke, probed, refuse, start, sta
 pub(crate) use restart::{restart_at, restart_if_due};
 pub use state::OnExit;
 pub(crate) use state::{CommandPhase, CommandRun, CommandSpec, Commands, Readiness};
-pub(crate) use status::{status, terminated};
+pub(crate) use status::{api_pid, status, terminated, waiting};

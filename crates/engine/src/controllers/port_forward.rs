@@ -10,5 +10,5 @@ pub(crate) use plan::plan;
 pub(crate) use reconcile::{broke, changed, forget, reconcile};
 pub use state::ForwardSlot;
 pub(crate) use state::PortForwards;
-pub(crate) use status::{failures, status};
+pub(crate) use status::{failures, statuses};
 pub(crate) use target::{forward_target, target_among};

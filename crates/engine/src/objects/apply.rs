@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use lilt_api::fields::Fields;
-use lilt_api::{Object, ObjectKey, owner_reference, reading};
-use lilt_model::command::Command;
+use lilt_api::{
+    Content, KubernetesApplySpec, KubernetesApplyStatus, KubernetesDiscoverySpec, KubernetesWatchRef, Object,
+    ObjectKey, ObjectKind,
+};
 use lilt_model::kubernetes::ObjectRef;
+use lilt_model::locator::ImageLocator;
 use lilt_model::resource::Body;
 use lilt_model::settings::ServerSideApply;
 use lilt_model::{ClusterName, Failure, ResourceName, Timestamp, Uid};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::pods::cluster_of;
+use super::pods::cluster_named;
 use super::trigger::Triggers;
 use super::{ANNOTATION_RESOURCE, ObjectRecord, Origin, Run, delete, disable, images, log_resource, put};
 use crate::apply::clean_up;
@@ -48,43 +50,42 @@ pub(super) fn is_allowed(state: &State, cluster: &ClusterName) -> bool {
 }
 
 /// What its object asks for, or why that cannot be done now.
-fn job(state: &State, object: &Object) -> Result<ApplyJob, String> {
-    let cluster = cluster_of(state, object);
+fn job(state: &State, resource: ResourceName, spec: &KubernetesApplySpec) -> Result<ApplyJob, String> {
+    let cluster = cluster_named(state, &spec.cluster);
     if !is_allowed(state, &cluster) {
         return Err("no resource of the Tiltfile deploys to this cluster, so that nothing says that it may be written to"
             .to_owned());
     }
-    let source = match command(state, object, "applyCmd") {
-        Some(command) => ApplySource::Command(command),
-        None => ApplySource::Text(object.text("/spec/yaml").to_owned()),
+    let source = match &spec.apply_cmd {
+        Some(command) => ApplySource::Command(command.command(state.folder())),
+        None => ApplySource::Text(spec.yaml.clone()),
     };
-    let locators = object.get("/spec/imageLocators").and_then(Value::as_array);
     Ok(ApplyJob {
         cluster,
         source,
-        images: images::built(state, &object.texts("/spec/imageMaps"))?,
-        locators: locators.into_iter().flatten().map(reading::locator).collect(),
-        timeout: lilt_model::duration::parse(object.text("/spec/timeout")).ok().filter(|it| !it.is_zero()),
-        merge: match object.get("/spec/serverSideApply").and_then(Value::as_bool) {
-            Some(true) => ServerSideApply::Always,
-            _ => state.settings.server_side_apply,
+        images: images::built(state, &spec.image_maps)?,
+        locators: spec.image_locators.iter().map(ImageLocator::from).collect(),
+        timeout: spec.timeout.map(|timeout| timeout.0).filter(|timeout| !timeout.is_zero()),
+        merge: match spec.server_side_apply {
+            true => ServerSideApply::Always,
+            false => state.settings.server_side_apply,
         },
-        resource: log_resource(object),
+        resource,
     })
 }
 
-fn command(state: &State, object: &Object, field: &str) -> Option<Command> {
-    let command = object.get(&format!("/spec/{field}")).filter(|command| command.is_object())?;
-    Some(reading::command(command, state.folder()))
-}
-
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
-    let is_off = disable::is_off(state, key);
+    let Some(ObjectRecord { object, content: Content::KubernetesApply(apply), .. }) =
+        state.objects.made.get(key)
+    else {
+        return;
+    };
+    let (resource, spec) = (log_resource(object), apply.spec.clone());
+    let is_off = disable::is_off(state, key, spec.disable_source.as_ref());
     let number = state.next_sequence();
     let now = state.now;
-    let Some(made) = state.objects.made.get(key) else { return };
-    let asked = Triggers::of(state, &made.object);
-    let job = if is_off { None } else { Some(job(state, &made.object)) };
+    let asked = Triggers::new(state, None, spec.restart_on.as_ref());
+    let job = if is_off { None } else { Some(job(state, resource, &spec)) };
     let (wanted, refused) = match job.transpose() {
         Ok(wanted) => (wanted, None),
         Err(why) => (None, Some(why)),
@@ -119,7 +120,7 @@ fn forget(state: &mut State, key: &ObjectKey) {
         run.by_command = false;
     }
     clean_up_for(state, key, &resource, leftovers);
-    delete(state, &ObjectKey::new("KubernetesDiscovery", &key.name), false);
+    delete(state, &ObjectKey::new(ObjectKind::KubernetesDiscovery, &key.name), false);
 }
 
 /// What is being deleted must be gone before an object of this name applies it again.
@@ -131,11 +132,13 @@ fn clean_up_for(state: &mut State, key: &ObjectKey, resource: &ResourceName, lef
 
 /// What is in the cluster because of an object. A command deletes what a command has deployed, all of it.
 fn leftovers(state: &State, made: &ObjectRecord) -> Leftovers {
-    let Run::Apply(run) = &made.run else { return Leftovers::default() };
-    let undo = command(state, &made.object, "deleteCmd");
+    let (Run::Apply(run), Content::KubernetesApply(apply)) = (&made.run, &made.content) else {
+        return Leftovers::default();
+    };
+    let undo = apply.spec.delete_cmd.as_ref().map(|command| command.command(state.folder()));
     // One that is cut off may have done a part of its work.
     let is_command = run.job.as_ref().is_some_and(|job| job.is_command());
-    let cluster = cluster_of(state, &made.object);
+    let cluster = cluster_named(state, &apply.spec.cluster);
     let runs = is_command && run.outcome.is_none() && state.clusters.get(&cluster).info.is_some();
     match undo.filter(|_| run.by_command || runs) {
         Some(command) => Leftovers { cluster, objects: Vec::new(), command: Some(command) },
@@ -157,7 +160,7 @@ pub(crate) fn coming(
     resource: &ResourceName,
     mut coming: Leftovers,
 ) {
-    let key = ObjectKey::new("KubernetesApply", name);
+    let key = ObjectKey::new(ObjectKind::KubernetesApply, name);
     let run = match state.objects.made.get_mut(&key) {
         Some(ObjectRecord { run: Run::Apply(run), .. }) => run,
         _ => &mut ApplyRun::default(),
@@ -173,9 +176,15 @@ pub(crate) fn coming(
 }
 
 pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Result<AppliedObjects, Failure>) {
-    let key = ObjectKey::new("KubernetesApply", name);
+    let key = ObjectKey::new(ObjectKind::KubernetesApply, name);
     let now = state.now;
-    let Some(ObjectRecord { object, run: Run::Apply(run), uid, .. }) = state.objects.made.get_mut(&key)
+    let Some(ObjectRecord {
+        object,
+        content: Content::KubernetesApply(apply),
+        run: Run::Apply(run),
+        uid,
+        ..
+    }) = state.objects.made.get_mut(&key)
     else {
         return;
     };
@@ -196,51 +205,57 @@ pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Resul
     let is_named = |object: &Value| ObjectRef::of(object).is_some_and(|object| named.contains(&object));
     // What a command has deployed is its own: it deletes what it no longer wants.
     run.by_command = run.job.as_ref().is_some_and(|job| job.is_command());
-    let keeps_all = run.by_command && object.get("/spec/deleteCmd").is_some_and(Value::is_object);
+    let keeps_all = run.by_command && apply.spec.delete_cmd.is_some();
     let dropped: Vec<Value> =
         run.objects.iter().chain(&coming).filter(|object| !keeps_all && !is_named(object)).cloned().collect();
     run.objects = objects;
     run.outcome = Some((now, Ok(result)));
-    let (object, uid) = (object.clone(), uid.clone());
+    let (resource, spec, uid) = (log_resource(object), apply.spec.clone(), uid.clone());
     state.objects.touch(&key);
-    let dropped = Leftovers::objects(cluster_of(state, &object), dropped);
-    clean_up(state, &log_resource(&object), dropped, CleanupReason::Deleted);
-    discover(state, &key, &object, &uid, &uids);
+    let dropped = Leftovers::objects(cluster_named(state, &spec.cluster), dropped);
+    clean_up(state, &resource, dropped, CleanupReason::Deleted);
+    let mut discovery = Object::named(&key.name);
+    discovery.annotate_if_absent(ANNOTATION_RESOURCE, resource.as_str());
+    discovery.set_owner(&key, &uid);
+    discovery.set_spec(&discovery_spec(state, &spec, &uids));
+    discover(state, discovery, &key.name);
 }
 
 /// The pods that come of it are looked for by an object of its own.
-fn discover(state: &mut State, owner: &ObjectKey, apply: &Object, uid: &str, applied: &[(ObjectRef, Uid)]) {
-    let key = ObjectKey::new("KubernetesDiscovery", &owner.name);
-    let by_owner = apply.text("/spec/discoveryStrategy") != "selectors-only";
-    let namespaced = applied.iter().filter(|(object, _)| !object.namespace.is_empty());
-    let watch = |(object, uid): &(ObjectRef, Uid)| {
-        let uid = if by_owner { uid.as_str() } else { "" };
-        json!({"uid": uid, "namespace": object.namespace, "name": object.name})
-    };
-    let mut spec = json!({"watches": namespaced.map(watch).collect::<Vec<_>>(), "cluster": cluster_of(state, apply).object_name()});
-    let templates = [
-        ("extraSelectors", "kubernetesDiscoveryTemplateSpec/extraSelectors"),
-        ("podLogStreamTemplateSpec", "podLogStreamTemplateSpec"),
-        ("portForwardTemplateSpec", "portForwardTemplateSpec"),
-    ];
-    for (field, from) in templates {
-        if let Some(value) = apply.get(&format!("/spec/{from}")).filter(|value| !value.is_null()) {
-            spec[field] = value.clone();
-        }
-    }
-    let mut object = Object::named(&owner.name);
-    object.annotate_unless_said(ANNOTATION_RESOURCE, log_resource(apply).as_str());
-    object.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(owner, uid)]));
-    object.content.insert("spec".to_owned(), spec);
-    if state.objects.made.get(&key).is_none_or(|made| made.object != object) {
+fn discover(state: &mut State, discovery: Object, name: &str) {
+    let key = ObjectKey::new(ObjectKind::KubernetesDiscovery, name);
+    if state.objects.made.get(&key).is_none_or(|made| made.object != discovery) {
         let sequence = state.next_sequence();
-        put(state, key, object, format!("apply-{sequence}"), Origin::Object);
+        put(state, key, discovery, format!("apply-{sequence}"), Origin::Object);
+    }
+}
+
+fn discovery_spec(
+    state: &State,
+    spec: &KubernetesApplySpec,
+    applied: &[(ObjectRef, Uid)],
+) -> KubernetesDiscoverySpec {
+    let by_owner = spec.discovery_strategy != "selectors-only";
+    let namespaced = applied.iter().filter(|(object, _)| !object.namespace.is_empty());
+    let watch = |(object, uid): &(ObjectRef, Uid)| KubernetesWatchRef {
+        uid: if by_owner { uid.to_string() } else { String::new() },
+        namespace: object.namespace.clone(),
+        name: object.name.clone(),
+    };
+    let template = spec.kubernetes_discovery_template_spec.clone().unwrap_or_default();
+    KubernetesDiscoverySpec {
+        watches: namespaced.map(watch).collect(),
+        extra_selectors: template.extra_selectors,
+        port_forward_template_spec: spec.port_forward_template_spec.clone(),
+        pod_log_stream_template_spec: spec.pod_log_stream_template_spec.clone(),
+        cluster: cluster_named(state, &spec.cluster).object_name(),
     }
 }
 
 /// A runner broke: a bug of ours.
 pub(crate) fn apply_broke(state: &mut State, name: &str, failure: Failure) {
-    if let Some(Run::Apply(run)) = state.objects.get("KubernetesApply", name).map(|made| &made.run) {
+    if let Some(Run::Apply(run)) = state.objects.get(ObjectKind::KubernetesApply, name).map(|made| &made.run)
+    {
         let number = run.run;
         applied(state, name, number, Err(failure));
     }
@@ -267,16 +282,23 @@ pub(super) fn plan(state: &State, key: &ObjectKey, run: &ApplyRun) -> Plan {
     }
 }
 
-pub(super) fn tell(run: &ApplyRun, status: &mut Map<String, Value>) {
-    let mut fields = Fields::new().put_unless_empty("error", run.refused.clone().unwrap_or_default());
-    if let Some((at, outcome)) = &run.outcome {
-        fields = fields.put("lastApplyStartTime", json!(run.started)).put("lastApplyTime", json!(at));
-        fields = match outcome {
-            Err(error) => fields.put("error", error.as_str()),
-            Ok(result) => fields.put("resultYAML", result.as_str()).put("appliedInputHash", input_hash(run)),
-        };
+pub(super) fn status(run: &ApplyRun) -> KubernetesApplyStatus {
+    let status =
+        KubernetesApplyStatus { error: run.refused.clone().unwrap_or_default(), ..Default::default() };
+    let Some((at, outcome)) = &run.outcome else { return status };
+    let status = KubernetesApplyStatus {
+        last_apply_start_time: Some(run.started),
+        last_apply_time: Some(*at),
+        ..status
+    };
+    match outcome {
+        Err(error) => KubernetesApplyStatus { error: error.clone(), ..status },
+        Ok(result) => KubernetesApplyStatus {
+            result_yaml: result.clone(),
+            applied_input_hash: input_hash(run),
+            ..status
+        },
     }
-    status.extend(fields.value().as_object().cloned().unwrap_or_default());
 }
 
 /// Another one if anything that goes into the apply is another.

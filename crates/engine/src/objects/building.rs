@@ -4,27 +4,28 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lilt_api::fields::{Fields, sanitized};
-use lilt_api::{Object, ObjectKey, owner_reference, reading};
+use lilt_api::{
+    CmdImageStateBuilding, CmdImageStateCompleted, CmdImageStateWaiting, CmdImageStatus, Content,
+    DockerImageStateBuilding, DockerImageStateCompleted, DockerImageStateWaiting, DockerImageStatus,
+    FileWatchSpec, ImageMapStatus, Object, ObjectKey, ObjectKind, sanitize_name, stage_statuses,
+};
 use lilt_model::cluster::Delivery;
 use lilt_model::image::{BuildRecord, ImageBuild, ImageTarget};
 use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::reference::Reference;
 use lilt_model::{ClusterName, Failure, ImageName, Timestamp};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use super::apply::is_allowed;
-use super::pods::{cluster_of, trouble};
+use super::pods::{cluster_named, cluster_trouble};
 use super::trigger::last_file_event;
 use super::{ANNOTATION_RESOURCE, ObjectRecord, Origin, Run, images, log_resource, put};
 use crate::event::BuiltReference;
 use crate::plan::Plan;
-use crate::project::stage_statuses;
 use crate::state::State;
 use crate::task::{DeployJob, ImageJob, Task};
 
-pub(super) const KINDS: [&str; 2] = ["DockerImage", "CmdImage"];
+const KINDS: [ObjectKind; 2] = [ObjectKind::DockerImage, ObjectKind::CmdImage];
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ImageRun {
@@ -43,8 +44,31 @@ pub(crate) struct ImageRun {
 }
 
 /// The map that says what the image of an object is called.
-pub(super) fn map_name(object: &Object) -> String {
-    sanitized(object.text("/spec/ref"))
+pub(super) fn map_name(reference: &str) -> String {
+    sanitize_name(reference)
+}
+
+/// What both kinds of builds have.
+struct BuildSpec<'s> {
+    reference: &'s str,
+    image_maps: &'s [String],
+    cluster: &'s str,
+}
+
+fn build_spec(content: &Content) -> Option<BuildSpec<'_>> {
+    match content {
+        Content::DockerImage(image) => Some(BuildSpec {
+            reference: &image.spec.reference,
+            image_maps: &image.spec.image_maps,
+            cluster: &image.spec.cluster,
+        }),
+        Content::CmdImage(image) => Some(BuildSpec {
+            reference: &image.spec.reference,
+            image_maps: &image.spec.image_maps,
+            cluster: &image.spec.cluster,
+        }),
+        _ => None,
+    }
 }
 
 /// The `FileWatch` that follows the folder of a build.
@@ -52,15 +76,11 @@ pub(super) fn watch_name(key: &ObjectKey) -> String {
     format!("image:{}", key.name)
 }
 
-fn job(state: &State, key: &ObjectKey, object: &Object) -> Result<DeployJob, String> {
-    let name = ImageName::from(object.text("/spec/ref"));
+fn job(state: &State, spec: &BuildSpec<'_>, build: ImageBuild) -> Result<DeployJob, String> {
+    let name = ImageName::from(spec.reference);
     Reference::parse(name.as_str()).map_err(|failure| format!("spec.ref: {}", failure.message))?;
-    refuse_circle(state, object)?;
-    let bases = images::built(state, &object.texts("/spec/imageMaps"))?;
-    let build = match key.kind.as_str() {
-        "DockerImage" => ImageBuild::Docker(reading::docker_image(object, state.folder())),
-        _ => ImageBuild::Custom(reading::cmd_image(object, state.folder())),
-    };
+    refuse_circle(state, spec)?;
+    let bases = images::built(state, spec.image_maps)?;
     let depends_on = bases.iter().map(|(base, _)| base.name.clone()).collect();
     let target = ImageTarget { name: name.clone(), build, depends_on, ..ImageTarget::default() };
     let reuse = |(base, reference): &(ImageTarget, String)| ImageJob::Reuse {
@@ -70,7 +90,7 @@ fn job(state: &State, key: &ObjectKey, object: &Object) -> Result<DeployJob, Str
     let mut jobs: Vec<ImageJob> = bases.iter().map(reuse).collect();
     jobs.push(ImageJob::Build(Box::new(target.clone())));
     let images = bases.into_iter().map(|(base, _)| base).chain([target]).collect();
-    let cluster = cluster_of(state, object);
+    let cluster = cluster_named(state, spec.cluster);
     let (delivery, registry, platform) = place(state, &cluster)?;
     let image_deps = vec![name.clone()];
     Ok(DeployJob {
@@ -91,22 +111,21 @@ fn job(state: &State, key: &ObjectKey, object: &Object) -> Result<DeployJob, Str
 }
 
 /// What builds on itself, be it through others, would be built for ever.
-fn refuse_circle(state: &State, object: &Object) -> Result<(), String> {
-    let own = map_name(object);
+fn refuse_circle(state: &State, spec: &BuildSpec<'_>) -> Result<(), String> {
+    let own = map_name(spec.reference);
     let mut seen = BTreeSet::new();
-    let mut next = object.texts("/spec/imageMaps");
+    let mut next = spec.image_maps.to_vec();
     while let Some(map) = next.pop() {
         if map == own {
-            return Err(format!("the image {} builds on itself", object.text("/spec/ref")));
+            return Err(format!("the image {} builds on itself", spec.reference));
         }
         if !seen.insert(map.clone()) {
             continue;
         }
         for kind in KINDS {
-            let first = ObjectKey::new(kind, "");
-            let builders = state.objects.made.range(first..).take_while(|(key, _)| key.kind == kind);
-            let builders = builders.filter(|(_, made)| map_name(&made.object) == map);
-            next.extend(builders.flat_map(|(_, made)| made.object.texts("/spec/imageMaps")));
+            let specs = state.objects.of_kind(kind).filter_map(|(_, made)| build_spec(&made.content));
+            let builders = specs.filter(|spec| map_name(spec.reference) == map);
+            next.extend(builders.flat_map(|spec| spec.image_maps.iter().cloned()));
         }
     }
     Ok(())
@@ -125,7 +144,7 @@ fn place(state: &State, cluster: &ClusterName) -> Result<Place, String> {
             let delivery = Delivery::choose(info, state.settings.default_registry.as_ref());
             Ok((delivery, destination.registry, destination.platform))
         }
-        None => Err(trouble(state, cluster).unwrap_or_default()),
+        None => Err(cluster_trouble(state, cluster).unwrap_or_default()),
     }
 }
 
@@ -135,7 +154,13 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let now = state.now;
     let Some(made) = state.objects.made.get(key) else { return };
     let saved = last_file_event(state, &[watch_name(key)]);
-    let (wanted, refused) = match job(state, key, &made.object) {
+    let Some(spec) = build_spec(&made.content) else { return };
+    let build = match &made.content {
+        Content::CmdImage(image) => ImageBuild::Custom(image.spec.custom_build(state.folder())),
+        Content::DockerImage(image) => ImageBuild::Docker(image.spec.docker_build(state.folder())),
+        _ => return,
+    };
+    let (wanted, refused) = match job(state, &spec, build) {
         Ok(job) => (Some(job), None),
         Err(why) => (None, Some(why)),
     };
@@ -157,22 +182,29 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 
 /// A save below the folder of a build is a reason to build again.
 fn follow_context(state: &mut State, key: &ObjectKey) {
-    let Some(ObjectRecord { object, uid, .. }) = state.objects.made.get(key) else { return };
-    let context = object.text("/spec/context");
-    if key.kind != "DockerImage" || context.is_empty() {
+    let Some(ObjectRecord { object, content: Content::DockerImage(image), uid, .. }) =
+        state.objects.made.get(key)
+    else {
+        return;
+    };
+    if image.spec.context.is_empty() {
         return;
     }
-    let watch = ObjectKey::new("FileWatch", watch_name(key));
+    let watch = ObjectKey::new(ObjectKind::FileWatch, watch_name(key));
     let mut wanted = Object::named(&watch.name);
-    wanted.annotate_unless_said(ANNOTATION_RESOURCE, log_resource(object).as_str());
-    wanted.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, uid)]));
-    let ignores = object.get("/spec/contextIgnores").cloned().unwrap_or_else(|| json!([]));
-    wanted.content.insert("spec".to_owned(), json!({"watchedPaths": [context], "ignores": ignores}));
-    let is_ours = |made: &ObjectRecord| {
-        made.object.metadata.get("ownerReferences") == wanted.metadata.get("ownerReferences")
+    wanted.annotate_if_absent(ANNOTATION_RESOURCE, log_resource(object).as_str());
+    wanted.set_owner(key, uid);
+    let spec = FileWatchSpec {
+        watched_paths: vec![image.spec.context.clone()],
+        ignores: image.spec.context_ignores.clone(),
+        disable_source: None,
     };
+    wanted.set_spec(&spec);
+    let is_ours = |made: &ObjectRecord| made.object.owner_uids().eq(wanted.owner_uids());
+    let is_same =
+        |made: &ObjectRecord| matches!(&made.content, Content::FileWatch(watch) if watch.spec == spec);
     let known = state.objects.made.get(&watch);
-    if known.is_none_or(|made| is_ours(made) && made.object.get("/spec") != wanted.get("/spec")) {
+    if known.is_none_or(|made| is_ours(made) && !is_same(made)) {
         let sequence = state.next_sequence();
         put(state, watch, wanted, format!("image-{sequence}"), Origin::Object);
     }
@@ -180,7 +212,7 @@ fn follow_context(state: &mut State, key: &ObjectKey) {
 
 /// Nothing is built before its files are watched: a save during the build would be lost.
 fn is_watched(state: &State, key: &ObjectKey) -> bool {
-    match state.objects.get("FileWatch", &watch_name(key)).map(|made| &made.run) {
+    match state.objects.get(ObjectKind::FileWatch, &watch_name(key)).map(|made| &made.run) {
         Some(Run::Files(run)) => run.events.has_begun(),
         _ => true,
     }
@@ -214,20 +246,26 @@ pub(crate) fn broke(state: &mut State, key: &ObjectKey, failure: Failure) {
 
 /// Writes what the image is called now into its map, if there is one.
 fn tell_map(state: &mut State, key: &ObjectKey) {
-    let Some(ObjectRecord { object, run: Run::Image(run), .. }) = state.objects.made.get(key) else { return };
-    let Some((_, Ok(built))) = &run.outcome else { return };
-    let status = json!({
-        "image": built.in_cluster, "imageFromCluster": built.in_cluster, "imageFromLocal": built.local,
-        "buildStartTime": run.started,
-    });
-    let map = ObjectKey::new("ImageMap", map_name(object));
-    let Some(known) = state.objects.made.get(&map).map(|made| made.object.clone()) else { return };
+    let Some(ObjectRecord { content, run: Run::Image(run), .. }) = state.objects.made.get(key) else {
+        return;
+    };
+    let (Some(spec), Some((_, Ok(built)))) = (build_spec(content), &run.outcome) else { return };
+    let status = ImageMapStatus {
+        image: built.in_cluster.clone(),
+        image_from_cluster: built.in_cluster.clone(),
+        image_from_local: built.local.clone(),
+        build_start_time: Some(run.started),
+    };
+    let key = ObjectKey::new(ObjectKind::ImageMap, map_name(spec.reference));
+    let Some(ObjectRecord { object, content: Content::ImageMap(map), .. }) = state.objects.made.get(&key)
+    else {
+        return;
+    };
     // Of several that build the same image, the newest counts.
-    let since = Timestamp::from_rfc3339(known.text("/status/buildStartTime"));
-    if since.is_none_or(|since| since < run.started) {
-        let mut told = known;
-        told.content.insert("status".to_owned(), status);
-        put(state, map, told, String::new(), Origin::Outside);
+    if map.status.build_start_time.is_none_or(|since| since < run.started) {
+        let mut object = object.clone();
+        object.set_status(&status);
+        put(state, key, object, String::new(), Origin::Outside);
     }
 }
 
@@ -238,23 +276,53 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &ImageR
     Plan::from([Task::Image { object: key.clone(), run: run.run, job, resource }])
 }
 
-pub(super) fn tell(run: &ImageRun, status: &mut Map<String, Value>) {
-    let told = match (&run.outcome, &run.job) {
-        (Some((at, outcome)), _) => {
-            let completed = Fields::new()
-                .put("startedAt", json!(run.started))
-                .put("finishedAt", json!(at))
-                .put_unless_empty("error", outcome.as_ref().err().cloned().unwrap_or_default());
-            let reference = outcome.as_ref().map(|built| built.in_cluster.clone()).unwrap_or_default();
-            let stages = run.record.as_ref().map(stage_statuses).unwrap_or_default();
-            Fields::new()
-                .put_unless_empty("ref", reference)
-                .put("completed", completed.finish())
-                .put_unless_empty("stageStatuses", stages)
-                .value()
-        }
-        (None, Some(_)) => json!({"building": {"startedAt": run.started}}),
-        (None, None) => json!({"waiting": {"reason": run.refused.clone().unwrap_or_default()}}),
-    };
-    status.extend(told.as_object().cloned().unwrap_or_default());
+pub(super) fn docker_image_status(run: &ImageRun) -> DockerImageStatus {
+    match (&run.outcome, &run.job) {
+        (Some((at, outcome)), _) => DockerImageStatus {
+            reference: built_reference(outcome),
+            completed: Some(DockerImageStateCompleted {
+                started_at: Some(run.started),
+                finished_at: Some(*at),
+                error: outcome.as_ref().err().cloned().unwrap_or_default(),
+                reason: String::new(),
+            }),
+            stage_statuses: run.record.as_ref().map(stage_statuses).unwrap_or_default(),
+            ..DockerImageStatus::default()
+        },
+        (None, Some(_)) => DockerImageStatus {
+            building: Some(DockerImageStateBuilding { started_at: Some(run.started), reason: String::new() }),
+            ..DockerImageStatus::default()
+        },
+        (None, None) => DockerImageStatus {
+            waiting: Some(DockerImageStateWaiting { reason: run.refused.clone().unwrap_or_default() }),
+            ..DockerImageStatus::default()
+        },
+    }
+}
+
+pub(super) fn cmd_image_status(run: &ImageRun) -> CmdImageStatus {
+    match (&run.outcome, &run.job) {
+        (Some((at, outcome)), _) => CmdImageStatus {
+            reference: built_reference(outcome),
+            completed: Some(CmdImageStateCompleted {
+                started_at: Some(run.started),
+                finished_at: Some(*at),
+                error: outcome.as_ref().err().cloned().unwrap_or_default(),
+                reason: String::new(),
+            }),
+            ..CmdImageStatus::default()
+        },
+        (None, Some(_)) => CmdImageStatus {
+            building: Some(CmdImageStateBuilding { started_at: Some(run.started), reason: String::new() }),
+            ..CmdImageStatus::default()
+        },
+        (None, None) => CmdImageStatus {
+            waiting: Some(CmdImageStateWaiting { reason: run.refused.clone().unwrap_or_default() }),
+            ..CmdImageStatus::default()
+        },
+    }
+}
+
+fn built_reference(outcome: &Result<BuiltReference, String>) -> String {
+    outcome.as_ref().map(|built| built.in_cluster.clone()).unwrap_or_default()
 }

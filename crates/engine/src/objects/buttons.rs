@@ -1,18 +1,16 @@
 //! The buttons that lilt itself keeps for each resource: to switch it, and to stop its update.
 
-use lilt_api::{Object, ObjectKey};
+use lilt_api::{ObjectKey, ObjectKind, UIButtonStatus};
 use lilt_model::ResourceName;
 use lilt_model::request::Request;
-use serde_json::Value;
 
-use super::trigger::clicked as clicked_at;
 use crate::apply::{cancel, requested};
 use crate::project::{stop_button_name, toggle_button_name};
 use crate::state::State;
 
 /// The resource, or the Tiltfile, that a button is kept for.
 pub(super) fn resource_of(state: &State, key: &ObjectKey) -> Option<ResourceName> {
-    if key.kind != "UIButton" {
+    if key.kind != ObjectKind::UIButton {
         return None;
     }
     let stopped = key.name.strip_suffix("-stopbuild").map(ResourceName::new);
@@ -23,29 +21,25 @@ pub(super) fn resource_of(state: &State, key: &ObjectKey) -> Option<ResourceName
     switched.or(stopped.filter(is_there))
 }
 
-pub(super) fn clicked(state: &mut State, key: &ObjectKey, button: &Object, resource: &ResourceName) {
-    let before = state.objects.clicks.get(&key.name).cloned().unwrap_or_default();
-    let mut known = Object::named(&key.name);
-    known.content.insert("status".to_owned(), before);
-    if clicked_at(button) <= clicked_at(&known) {
+pub(super) fn clicked(state: &mut State, key: &ObjectKey, status: UIButtonStatus, resource: &ResourceName) {
+    let known = state.objects.clicks.get(&key.name).and_then(|known| known.last_clicked_at);
+    if status.last_clicked_at <= known {
         return;
     }
-    let status = button.get("/status").cloned().unwrap_or_default();
-    state.objects.clicks.insert(key.name.clone(), status);
+    state.objects.clicks.insert(key.name.clone(), status.clone());
     if key.name == stop_button_name(resource) {
         cancel(state, resource);
         state.touch_session();
     } else if key.name == toggle_button_name(resource) {
-        switch(state, button, resource);
+        switch(state, &status, resource);
     }
     state.touch(resource);
 }
 
-/// By what the click says; without a word, to the other side.
-fn switch(state: &mut State, button: &Object, resource: &ResourceName) {
-    let inputs = button.get("/status/inputs").and_then(Value::as_array);
-    let action = inputs.into_iter().flatten().find(|input| input["name"] == "action");
-    let said = action.and_then(|action| action.pointer("/hidden/value")).and_then(Value::as_str);
+/// Switches a resource as the click says, or to the other side if it says nothing.
+fn switch(state: &mut State, click: &UIButtonStatus, resource: &ResourceName) {
+    let action = click.inputs.iter().find(|input| input.name == "action");
+    let said = action.and_then(|action| action.hidden.as_ref()).map(|hidden| hidden.value.as_str());
     let is_disabled = state.resources.get(resource).is_some_and(|resource| resource.disabled);
     // On means that the value is on, and that is: disabled.
     let disable = said.map_or(!is_disabled, |said| said == "on");

@@ -1,14 +1,12 @@
 //! `Cluster`: one beside those of the session is reached, and told of.
 
-use lilt_api::{Object, ObjectKey};
+use lilt_api::{ClusterSpec, ClusterStatus, Content, ObjectKey, ObjectKind};
 use lilt_model::{Failure, Timestamp};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use super::{ObjectRecord, Run};
 use crate::event::FoundCluster;
 use crate::plan::Plan;
-use crate::project::tell_cluster;
 use crate::state::State;
 use crate::task::{ClusterSource, Task};
 
@@ -23,26 +21,25 @@ pub(crate) struct ClusterRun {
     error: Option<String>,
 }
 
-fn source(object: &Object) -> Option<ClusterSource> {
-    let text = |path: &str| Some(object.text(path).to_owned()).filter(|text| !text.is_empty());
-    let is_there = |path: &str| object.get(path).is_some_and(Value::is_object);
-    if is_there("/spec/connection/kubernetes") {
-        let context = text("/spec/connection/kubernetes/context");
-        return Some(ClusterSource::Kubernetes {
-            context,
-            namespace: text("/spec/connection/kubernetes/namespace"),
-        });
+fn source(spec: &ClusterSpec) -> Option<ClusterSource> {
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let connection = spec.connection.as_ref()?;
+    if let Some(kubernetes) = &connection.kubernetes {
+        let (context, namespace) = (given(&kubernetes.context), given(&kubernetes.namespace));
+        return Some(ClusterSource::Kubernetes { context, namespace });
     }
-    is_there("/spec/connection/docker")
-        .then(|| ClusterSource::Docker { host: text("/spec/connection/docker/host") })
+    let docker = connection.docker.as_ref()?;
+    Some(ClusterSource::Docker { host: given(&docker.host) })
 }
 
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let number = state.next_sequence();
-    let Some(ObjectRecord { object, run: Run::Cluster(run), .. }) = state.objects.made.get_mut(key) else {
+    let Some(ObjectRecord { content: Content::Cluster(cluster), run: Run::Cluster(run), .. }) =
+        state.objects.made.get_mut(key)
+    else {
         return;
     };
-    let sought = source(object);
+    let sought = source(&cluster.spec);
     if run.run == 0 || run.sought != sought {
         let error = sought.is_none().then(|| "spec.connection says neither kubernetes nor docker".to_owned());
         **run = ClusterRun { run: number, sought, found: None, error };
@@ -52,7 +49,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 
 pub(crate) fn looked(state: &mut State, name: &str, number: u64, outcome: Result<FoundCluster, Failure>) {
     let now = state.now;
-    let key = ObjectKey::new("Cluster", name);
+    let key = ObjectKey::new(ObjectKind::Cluster, name);
     let Some(ObjectRecord { run: Run::Cluster(run), .. }) = state.objects.made.get_mut(&key) else { return };
     if run.run != number {
         return;
@@ -69,7 +66,7 @@ pub(crate) fn looked(state: &mut State, name: &str, number: u64, outcome: Result
 
 /// A runner broke: a bug of ours.
 pub(crate) fn broke(state: &mut State, name: &str, failure: Failure) {
-    if let Some(ObjectRecord { run: Run::Cluster(run), .. }) = state.objects.get("Cluster", name) {
+    if let Some(ObjectRecord { run: Run::Cluster(run), .. }) = state.objects.get(ObjectKind::Cluster, name) {
         let number = run.run;
         looked(state, name, number, Err(failure));
     }
@@ -80,17 +77,18 @@ pub(super) fn plan(key: &ObjectKey, run: &ClusterRun) -> Plan {
     Plan::from([Task::Cluster { name: key.name.clone(), run: run.run, source }])
 }
 
-pub(super) fn tell(run: &ClusterRun, status: &mut Map<String, Value>) {
-    match &run.found {
-        Some((since, FoundCluster::Kubernetes(info))) => tell_cluster(info, Some(*since), status),
-        Some((since, FoundCluster::Docker { version, arch })) => {
-            status.insert("version".to_owned(), json!(version));
-            status.insert("arch".to_owned(), json!(arch));
-            status.insert("connectedAt".to_owned(), json!(since));
+pub(super) fn status(run: &ClusterRun) -> ClusterStatus {
+    let status = match &run.found {
+        Some((since, FoundCluster::Kubernetes(info))) => {
+            ClusterStatus { connected_at: Some(*since), ..ClusterStatus::from(&**info) }
         }
-        None => {}
-    }
-    if let Some(error) = &run.error {
-        status.insert("error".to_owned(), json!(error));
-    }
+        Some((since, FoundCluster::Docker { version, arch })) => ClusterStatus {
+            version: version.clone(),
+            arch: arch.clone(),
+            connected_at: Some(*since),
+            ..ClusterStatus::default()
+        },
+        None => ClusterStatus::default(),
+    };
+    ClusterStatus { error: run.error.clone().unwrap_or_default(), ..status }
 }

@@ -2,13 +2,11 @@
 //!
 //! This decides when it starts and stops; how far it is, is known to the controller of commands.
 
-use lilt_api::probe_text as probe;
-use lilt_api::{Object, ObjectKey, reading};
+use lilt_api::{CmdSpec, CmdStateWaiting, CmdStatus, Content, ObjectKey};
 use lilt_model::log::Level;
 use lilt_model::probe::Probe;
 use lilt_model::{Failure, ResourceName};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use super::trigger::{self, Triggers};
 use super::{ANNOTATION_RESOURCE, ObjectRecord, Run, disable};
@@ -20,30 +18,30 @@ use crate::state::State;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct CommandStart {
     /// The part of the specification that it was started with; none: it was not, or was stopped.
-    recipe: Option<Value>,
+    recipe: Option<CmdSpec>,
     /// What has asked for it to start, as far as it has followed.
     followed: Triggers,
 }
 
-/// What makes it another command.
-fn recipe(object: &Object) -> Value {
-    let field = |name: &str| object.get(&format!("/spec/{name}")).cloned().unwrap_or_default();
-    json!([field("args"), field("dir"), field("env"), field("readinessProbe")])
+/// Returns the part of a specification that makes it another command.
+fn recipe(spec: &CmdSpec) -> CmdSpec {
+    CmdSpec { restart_on: None, start_on: None, disable_source: None, ..spec.clone() }
 }
 
-fn waits_for_click(object: &Object) -> bool {
-    !object.texts("/spec/startOn/uiButtons").is_empty()
+fn waits_for_click(spec: &CmdSpec) -> bool {
+    spec.start_on.as_ref().is_some_and(|start_on| !start_on.ui_buttons.is_empty())
 }
 
 /// Starts, restarts or ends it, as its specification and what it names ask.
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
-    let is_off = disable::is_off(state, key);
-    let Some(made) = state.objects.made.get(key) else { return };
-    let Run::Command(known) = &made.run else { return };
-    let asked = Triggers::of(state, &made.object);
-    let recipe = recipe(&made.object);
+    let Some(ObjectRecord { content: Content::Cmd(cmd), .. }) = state.objects.made.get(key) else { return };
+    let spec = cmd.spec.clone();
+    let is_off = disable::is_off(state, key, spec.disable_source.as_ref());
+    let asked = Triggers::new(state, spec.start_on.as_ref(), spec.restart_on.as_ref());
+    let Some(ObjectRecord { run: Run::Command(known), .. }) = state.objects.made.get(key) else { return };
+    let recipe = recipe(&spec);
     let is_other = known.recipe.as_ref() != Some(&recipe);
-    if is_off || (is_other && waits_for_click(&made.object) && !asked.start_is_newer(&known.followed)) {
+    if is_off || (is_other && waits_for_click(&spec) && !asked.start_is_newer(&known.followed)) {
         // One that is switched off is as if it had never run.
         let followed = if is_off { Triggers::default() } else { known.followed.clone() };
         record(state, key, CommandStart { recipe: None, followed });
@@ -60,14 +58,16 @@ fn record(state: &mut State, key: &ObjectKey, start: CommandStart) {
 }
 
 fn start(state: &mut State, key: &ObjectKey, start: CommandStart) {
-    let Some(made) = state.objects.made.get(key) else { return };
-    let Run::Command(known) = &made.run else { return };
-    let object = &made.object;
+    let Some(ObjectRecord { object, content: Content::Cmd(cmd), run: Run::Command(known), .. }) =
+        state.objects.made.get(key)
+    else {
+        return;
+    };
     let button = start.followed.button(&known.followed);
     let resource = object.annotation(ANNOTATION_RESOURCE).map(ResourceName::new);
-    let mut command = reading::command(object.get("/spec").unwrap_or(&Value::Null), state.folder());
+    let mut command = cmd.spec.command(state.folder());
     command.env.extend(button.map(|button| trigger::variables(state, button)).unwrap_or_default());
-    let probe = probe_of(object);
+    let probe = cmd.spec.readiness_probe.as_ref().map(Probe::try_from).transpose();
     record(state, key, start);
     let owner = Owner::from(key);
     match probe {
@@ -85,15 +85,14 @@ fn start(state: &mut State, key: &ObjectKey, start: CommandStart) {
     }
 }
 
-fn probe_of(object: &Object) -> Result<Option<Probe>, String> {
-    let written = object.get("/spec/readinessProbe").filter(|probe| !probe.is_null());
-    written.map(probe::read).transpose()
-}
-
-pub(super) fn tell(state: &State, key: &ObjectKey, object: &Object, status: &mut Map<String, Value>) {
+pub(super) fn status(state: &State, key: &ObjectKey) -> CmdStatus {
     let owner = Owner::from(key);
-    status.extend(command::status(state, &owner));
-    if waits_for_click(object) && state.commands.get(&owner).is_none() {
-        status.insert("waiting".to_owned(), json!({"reason": "cmd StartOn has not been triggered"}));
+    let status = command::status(state, &owner);
+    let content = state.objects.made.get(key).map(|made| &made.content);
+    let waits = matches!(content, Some(Content::Cmd(cmd)) if waits_for_click(&cmd.spec));
+    if waits && state.commands.get(&owner).is_none() {
+        let reason = "cmd StartOn has not been triggered".to_owned();
+        return CmdStatus { waiting: Some(CmdStateWaiting { reason }), ..status };
     }
+    status
 }

@@ -1,18 +1,19 @@
 //! Values that switch things off.
 
-use lilt_api::{Object, ObjectKey};
+use lilt_api::{
+    ConfigMap, ConfigMapDisableSource, Content, DisableSource, DisableStatus, Object, ObjectKey, ObjectKind,
+    Time,
+};
 use lilt_model::request::Request;
 use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
-use serde_json::{Value, json};
 
-use super::changed;
+use super::{ObjectRecord, changed};
 use crate::state::State;
 
 /// The end of the name of the ConfigMap that switches a resource, and its key.
 const SUFFIX: &str = "-disable";
 pub(super) const KEY: &str = "isDisabled";
-pub(super) const SWITCH: &str = "/data/isDisabled";
 
 /// What a `disableSource` says, and since when.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,24 +38,25 @@ impl Switch {
         self.state != DisableState::Enabled
     }
 
-    pub(super) fn status(&self) -> Value {
+    pub(super) fn status(&self) -> DisableStatus {
         let state = match self.state {
             DisableState::Enabled => "Enabled",
             DisableState::Disabled => "Disabled",
             DisableState::Pending => "Pending",
             DisableState::Error => "Error",
         };
-        json!({
-            "disabled": self.is_off(), "reason": self.reason, "state": state,
-            "lastUpdateTime": self.since.whole_seconds(),
-        })
+        DisableStatus {
+            disabled: self.is_off(),
+            state: state.to_owned(),
+            reason: self.reason.clone(),
+            last_update_time: Some(Time(self.since)),
+        }
     }
 }
 
 /// Whether an object is switched off, which it says from now on.
-pub(super) fn is_off(state: &mut State, key: &ObjectKey) -> bool {
-    let Some(made) = state.objects.made.get(key) else { return true };
-    let (found, reason) = look(state, &made.object);
+pub(super) fn is_off(state: &mut State, key: &ObjectKey, source: Option<&DisableSource>) -> bool {
+    let (found, reason) = evaluate(state, source);
     let now = state.now;
     let Some(made) = state.objects.made.get_mut(key) else { return true };
     let known = made.switch.take().filter(|known| known.state == found && known.reason == reason);
@@ -68,27 +70,23 @@ pub(super) fn is_off(state: &mut State, key: &ObjectKey) -> bool {
     is_off
 }
 
-fn look(state: &State, object: &Object) -> (DisableState, String) {
-    let source = object.get("/spec/disableSource").filter(|source| !source.is_null());
+fn evaluate(state: &State, source: Option<&DisableSource>) -> (DisableState, String) {
     let Some(source) = source else {
         return (DisableState::Enabled, "object does not specify a DisableSource".to_owned());
     };
-    if let Some(one) = source.get("configMap").filter(|one| !one.is_null()) {
-        return look_at(state, one);
+    if let Some(one) = &source.config_map {
+        return evaluate_map(state, one);
     }
-    match source.get("everyConfigMap").and_then(Value::as_array).filter(|every| !every.is_empty()) {
-        Some(every) => {
-            let found = every.iter().map(|one| look_at(state, one));
-            let on = found.into_iter().find(|(found, _)| *found != DisableState::Disabled);
-            on.unwrap_or((DisableState::Disabled, "Every ConfigMap disabled".to_owned()))
-        }
-        None => (DisableState::Error, "DisableSource specifies no valid sources".to_owned()),
+    if source.every_config_map.is_empty() {
+        return (DisableState::Error, "DisableSource specifies no valid sources".to_owned());
     }
+    let mut found = source.every_config_map.iter().map(|one| evaluate_map(state, one));
+    let enabled = found.find(|(found, _)| *found != DisableState::Disabled);
+    enabled.unwrap_or((DisableState::Disabled, "Every ConfigMap disabled".to_owned()))
 }
 
-fn look_at(state: &State, source: &Value) -> (DisableState, String) {
-    let text = |field: &str| source[field].as_str().unwrap_or_default();
-    let (name, key) = (text("name"), text("key"));
+fn evaluate_map(state: &State, source: &ConfigMapDisableSource) -> (DisableState, String) {
+    let ConfigMapDisableSource { name, key } = source;
     if !exists(state, name) {
         return (DisableState::Pending, format!("ConfigMap {name:?} does not exist"));
     }
@@ -114,32 +112,28 @@ pub fn parse_bool(word: &str) -> Option<bool> {
     }
 }
 
-/// The resource that a ConfigMap switches.
-fn resource_of(state: &State, config_map: &str) -> Option<ResourceName> {
+/// Returns the resource that a ConfigMap switches.
+pub(super) fn resource_of(state: &State, config_map: &str) -> Option<ResourceName> {
     let name = ResourceName::new(config_map.strip_suffix(SUFFIX)?);
     state.resources.contains_key(&name).then_some(name)
 }
 
-pub(super) fn is_switch(state: &State, key: &ObjectKey) -> bool {
-    key.kind == "ConfigMap" && resource_of(state, &key.name).is_some()
-}
-
-pub(super) fn switch(state: &mut State, key: &ObjectKey, object: &Object) {
-    let Some(resource) = resource_of(state, &key.name) else { return };
+/// Switches a resource as its ConfigMap says.
+pub(super) fn switch(state: &mut State, resource: ResourceName, map: &ConfigMap) {
     let (mut enable, mut disable) = (Vec::new(), Vec::new());
     // The API refuses what says neither.
-    let Some(is_disabled) = parse_bool(object.text(SWITCH)) else { return };
+    let Some(is_disabled) = map.data.get(KEY).and_then(|value| parse_bool(value)) else { return };
     if is_disabled { &mut disable } else { &mut enable }.push(resource);
     crate::apply::requested(state, Request::Switch { enable, disable });
 }
 
 /// A resource came, went or was switched, and with it the value that says so.
 pub(crate) fn resource_switched(state: &mut State, resource: &ResourceName) {
-    changed(state, &ObjectKey::new("ConfigMap", format!("{resource}{SUFFIX}")));
+    changed(state, &ObjectKey::new(ObjectKind::ConfigMap, format!("{resource}{SUFFIX}")));
 }
 
 pub(super) fn exists(state: &State, config_map: &str) -> bool {
-    resource_of(state, config_map).is_some() || state.objects.get("ConfigMap", config_map).is_some()
+    resource_of(state, config_map).is_some() || state.objects.get(ObjectKind::ConfigMap, config_map).is_some()
 }
 
 pub(super) fn value(state: &State, config_map: &str, key: &str) -> Option<String> {
@@ -147,18 +141,20 @@ pub(super) fn value(state: &State, config_map: &str, key: &str) -> Option<String
         let resource = state.resources.get(&resource)?;
         return (key == KEY).then(|| resource.disabled.to_string());
     }
-    let made = state.objects.get("ConfigMap", config_map)?;
-    made.object.get("/data")?.get(key)?.as_str().map(str::to_owned)
+    match &state.objects.get(ObjectKind::ConfigMap, config_map)?.content {
+        Content::ConfigMap(map) => map.data.get(key).cloned(),
+        _ => None,
+    }
 }
 
 /// Writes a value, as a client would.
 pub(super) fn set_value(state: &mut State, config_map: &str, key: &str, value: &str) {
-    let map = ObjectKey::new("ConfigMap", config_map);
-    let mut object = match state.objects.made.get(&map) {
-        Some(made) => made.object.clone(),
-        None => Object::named(config_map),
+    let object_key = ObjectKey::new(ObjectKind::ConfigMap, config_map);
+    let (mut object, mut map) = match state.objects.made.get(&object_key) {
+        Some(ObjectRecord { object, content: Content::ConfigMap(map), .. }) => (object.clone(), map.clone()),
+        _ => (Object::named(config_map), Box::default()),
     };
-    let data = object.content.entry("data").or_insert_with(|| json!({}));
-    data[key] = json!(value);
-    super::written(state, map, object, String::new());
+    map.data.insert(key.to_owned(), value.to_owned());
+    object.set_data(&map);
+    super::written(state, object_key, object, String::new());
 }

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use lilt_api::{Object, ObjectKey, owner_reference};
+use lilt_api::{
+    Content, ExtensionRepoSpec, ExtensionRepoStatus, ExtensionStatus, Object, ObjectKey, ObjectKind,
+    RestartOnSpec, TiltfileSpec, Time,
+};
 use lilt_model::{Failure, ResourceName};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use super::{ANNOTATION_RESOURCE, ObjectRecord, Origin, Run, delete, put};
 use crate::event::{ProvidedRepository, WatchId};
@@ -49,23 +51,19 @@ impl RepositoryRun {
         self.found.is_none()
     }
 
-    pub(super) fn tell(&self, status: &mut Map<String, Value>) {
-        let mut put = |name: &str, value: Value| status.insert(name.to_owned(), value);
+    pub(super) fn status(&self) -> ExtensionRepoStatus {
         match &self.found {
-            None => {}
+            None => ExtensionRepoStatus::default(),
             Some(Err(error)) => {
-                put("error", json!(error));
+                ExtensionRepoStatus { error: error.clone(), ..ExtensionRepoStatus::default() }
             }
-            Some(Ok(found)) => {
-                put("path", json!(found.path));
-                put("lastFetchedAt", json!(found.fetched.whole_seconds()));
-                if let Some(commit) = &found.commit {
-                    put("checkoutRef", json!(commit));
-                }
-                if let Some(stale) = &found.stale {
-                    put("staleReason", json!(stale));
-                }
-            }
+            Some(Ok(found)) => ExtensionRepoStatus {
+                checkout_ref: found.commit.clone().unwrap_or_default(),
+                error: String::new(),
+                last_fetched_at: Some(Time(found.fetched)),
+                path: found.path.display().to_string(),
+                stale_reason: found.stale.clone().unwrap_or_default(),
+            },
         }
     }
 }
@@ -75,31 +73,32 @@ impl ExtensionRun {
         self.found.is_none()
     }
 
-    pub(super) fn tell(&self, status: &mut Map<String, Value>) {
-        let told = match &self.found {
-            None => return,
-            Some(Err(error)) => ("error".to_owned(), json!(error)),
-            Some(Ok(path)) => ("path".to_owned(), json!(path)),
-        };
-        status.extend([told]);
+    pub(super) fn status(&self) -> ExtensionStatus {
+        match &self.found {
+            None => ExtensionStatus::default(),
+            Some(Err(error)) => ExtensionStatus { error: error.clone(), path: String::new() },
+            Some(Ok(path)) => ExtensionStatus { error: String::new(), path: path.display().to_string() },
+        }
     }
 }
 
-fn source(name: &str, object: &Object) -> RepositorySource {
+fn source(name: &str, spec: &ExtensionRepoSpec) -> RepositorySource {
     RepositorySource {
         name: name.to_owned(),
-        url: object.text("/spec/url").to_owned(),
-        reference: object.text("/spec/ref").to_owned(),
-        subpath: object.text("/spec/gitSubpath").to_owned(),
+        url: spec.url.clone(),
+        reference: spec.reference.clone(),
+        subpath: spec.git_subpath.clone(),
     }
 }
 
 pub(super) fn reconsider_repository(state: &mut State, key: &ObjectKey) {
     let number = state.next_sequence();
-    let Some(ObjectRecord { object, run: Run::Repository(run), .. }) = state.objects.made.get_mut(key) else {
+    let Some(ObjectRecord { content: Content::ExtensionRepo(repository), run: Run::Repository(run), .. }) =
+        state.objects.made.get_mut(key)
+    else {
         return;
     };
-    let source = source(&key.name, object);
+    let source = source(&key.name, &repository.spec);
     if run.search.sought.as_ref() != Some(&source) {
         *run = RepositoryRun { search: Search { run: number, sought: Some(source) }, found: None };
         state.objects.touch(key);
@@ -107,7 +106,7 @@ pub(super) fn reconsider_repository(state: &mut State, key: &ObjectKey) {
 }
 
 pub(crate) fn fetched(state: &mut State, name: &str, run: u64, outcome: Result<ProvidedRepository, Failure>) {
-    let key = ObjectKey::new("ExtensionRepo", name);
+    let key = ObjectKey::new(ObjectKind::ExtensionRepo, name);
     if let Some(ObjectRecord { run: Run::Repository(known), .. }) = state.objects.made.get_mut(&key)
         && known.search.run == run
     {
@@ -119,7 +118,7 @@ pub(crate) fn fetched(state: &mut State, name: &str, run: u64, outcome: Result<P
 
 /// The repository of an extension, or why there is none; none: it is being fetched.
 fn repository(state: &State, name: &str) -> Option<Result<RepositorySource, String>> {
-    let Some(made) = state.objects.get("ExtensionRepo", name) else {
+    let Some(made) = state.objects.get(ObjectKind::ExtensionRepo, name) else {
         let known =
             RepositorySource { name: name.to_owned(), url: DEFAULT.1.to_owned(), ..Default::default() };
         return Some(if name == DEFAULT.0 {
@@ -138,9 +137,12 @@ fn repository(state: &State, name: &str) -> Option<Result<RepositorySource, Stri
 
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let number = state.next_sequence();
-    let Some(made) = state.objects.made.get(key) else { return };
-    let path = made.object.text("/spec/repoPath").to_owned();
-    let repository = repository(state, made.object.text("/spec/repoName"));
+    let Some(ObjectRecord { content: Content::Extension(extension), .. }) = state.objects.made.get(key)
+    else {
+        return;
+    };
+    let path = extension.spec.repo_path.clone();
+    let repository = repository(state, &extension.spec.repo_name);
     let Some(ObjectRecord { run: Run::Extension(run), .. }) = state.objects.made.get_mut(key) else { return };
     let next = match repository {
         None => ExtensionRun::default(),
@@ -162,7 +164,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 }
 
 pub(crate) fn found(state: &mut State, name: &str, run: u64, outcome: Result<PathBuf, Failure>) {
-    let key = ObjectKey::new("Extension", name);
+    let key = ObjectKey::new(ObjectKind::Extension, name);
     if let Some(ObjectRecord { run: Run::Extension(known), .. }) = state.objects.made.get_mut(&key)
         && known.search.run == run
     {
@@ -174,12 +176,17 @@ pub(crate) fn found(state: &mut State, name: &str, run: u64, outcome: Result<Pat
 
 /// The `Tiltfile` of an extension that was found; none while there is none.
 fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
-    let Some(ObjectRecord { object, uid, run: Run::Extension(run), .. }) =
-        state.objects.made.get(key).cloned()
+    let Some(ObjectRecord {
+        object,
+        content: Content::Extension(extension),
+        uid,
+        run: Run::Extension(run),
+        ..
+    }) = state.objects.made.get(key).cloned()
     else {
         return;
     };
-    let tiltfile = ObjectKey::new("Tiltfile", &key.name);
+    let tiltfile = ObjectKey::new(ObjectKind::Tiltfile, &key.name);
     let managed = object.annotation(MANAGED_BY).is_some_and(|by| !by.is_empty());
     let path = match &run.found {
         // While it is looked for, what was found before goes on.
@@ -193,13 +200,15 @@ fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
         Some(made) => made.object.clone(),
         None => Object::named(&key.name),
     };
-    wanted.annotate_unless_said(ANNOTATION_RESOURCE, &key.name);
-    wanted.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, &uid)]));
-    let args = object.texts("/spec/args");
-    let spec = json!({
-        "path": path, "labels": {(&label): label}, "args": args, "restartOn": {"fileWatches": [watch]},
+    wanted.annotate_if_absent(ANNOTATION_RESOURCE, &key.name);
+    wanted.set_owner(key, &uid);
+    wanted.set_spec(&TiltfileSpec {
+        args: extension.spec.args,
+        labels: [(label.clone(), label)].into(),
+        path: path.display().to_string(),
+        restart_on: Some(RestartOnSpec { file_watches: vec![watch], ui_buttons: Vec::new() }),
+        stop_on: None,
     });
-    wanted.content.insert("spec".to_owned(), spec);
     if state.objects.made.get(&tiltfile).is_none_or(|made| made.object != wanted) {
         let sequence = state.next_sequence();
         put(state, tiltfile, wanted, format!("extension-{sequence}"), Origin::Object);
@@ -207,10 +216,7 @@ fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
 }
 
 fn delete_owned(state: &mut State, tiltfile: &ObjectKey, owner: &str) {
-    let belongs = |made: &ObjectRecord| {
-        let owners = made.object.metadata.get("ownerReferences").and_then(Value::as_array);
-        owners.into_iter().flatten().any(|it| it["uid"].as_str() == Some(owner))
-    };
+    let belongs = |made: &ObjectRecord| made.object.owner_uids().any(|uid| uid == owner);
     if state.objects.made.get(tiltfile).is_some_and(belongs) {
         delete(state, tiltfile, false);
     }
@@ -232,14 +238,16 @@ pub(super) fn plan(key: &ObjectKey, run: &ExtensionRun) -> Plan {
 
 /// Runners broke: a bug of ours.
 pub(crate) fn repository_broke(state: &mut State, name: &str, failure: Failure) {
-    if let Some(Run::Repository(run)) = state.objects.get("ExtensionRepo", name).map(|made| &made.run) {
+    if let Some(Run::Repository(run)) =
+        state.objects.get(ObjectKind::ExtensionRepo, name).map(|made| &made.run)
+    {
         let number = run.search.run;
         fetched(state, name, number, Err(failure));
     }
 }
 
 pub(crate) fn extension_broke(state: &mut State, name: &str, failure: Failure) {
-    if let Some(Run::Extension(run)) = state.objects.get("Extension", name).map(|made| &made.run) {
+    if let Some(Run::Extension(run)) = state.objects.get(ObjectKind::Extension, name).map(|made| &made.run) {
         let number = run.search.run;
         found(state, name, number, Err(failure));
     }

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_api::{ObjectKey, reading};
+use lilt_api::{Content, FileEvent, FileWatchStatus, ObjectKey, ObjectKind};
 use lilt_model::Timestamp;
 use lilt_model::files::{Contents, FileSet, Manner};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use super::references;
-use super::{ObjectRecord, Run, disable, time};
+use super::{ObjectRecord, Run, disable};
 use crate::event::WatchId;
 use crate::plan::{Plan, manner_of};
 use crate::state::State;
@@ -78,15 +77,18 @@ impl FileEvents {
         self.seen.last().map(|(at, _)| *at)
     }
 
-    pub(crate) fn tell(&self, status: &mut Map<String, Value>) {
-        status.extend(self.since.map(|since| ("monitorStartTime".to_owned(), time(since))));
-        if let Some(error) = &self.error {
-            status.insert("error".to_owned(), json!(error));
-        }
-        if let Some(last) = self.last() {
-            status.insert("lastEventTime".to_owned(), time(last));
-            let events = self.told().iter().map(|(at, paths)| json!({"time": time(*at), "seenFiles": paths}));
-            status.insert("fileEvents".to_owned(), events.collect());
+    /// The status of the `FileWatch`.
+    pub(crate) fn status(&self) -> FileWatchStatus {
+        let event = |(at, paths): &(Timestamp, Vec<PathBuf>)| FileEvent {
+            seen_files: paths.iter().map(|path| path.display().to_string()).collect(),
+            time: Some(*at),
+        };
+        FileWatchStatus {
+            disable_status: None,
+            error: self.error.clone().unwrap_or_default(),
+            file_events: self.told().iter().map(event).collect(),
+            last_event_time: self.last(),
+            monitor_start_time: self.since,
         }
     }
 
@@ -97,13 +99,13 @@ impl FileEvents {
             named <= TOLD
         };
         let count = self.seen.iter().rev().take_while(fits).count();
-        &self.seen[self.seen.len() - count.max(1)..]
+        &self.seen[self.seen.len().saturating_sub(count.max(1))..]
     }
 }
 
 /// What a watch of this name has seen, whoever keeps it.
 pub(super) fn events<'s>(state: &'s State, name: &str) -> Option<&'s FileEvents> {
-    match state.objects.get("FileWatch", name).map(|made| &made.run) {
+    match state.objects.get(ObjectKind::FileWatch, name).map(|made| &made.run) {
         Some(Run::Files(run)) => Some(&run.events),
         Some(_) => None,
         None => state.file_events(name),
@@ -111,10 +113,12 @@ pub(super) fn events<'s>(state: &'s State, name: &str) -> Option<&'s FileEvents>
 }
 
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
-    let is_off = disable::is_off(state, key);
-    let Some(made) = state.objects.made.get(key) else { return };
-    let roots = made.object.texts("/spec/watchedPaths");
-    let files = reading::files(&roots, made.object.get("/spec/ignores"), state.folder());
+    let Some(Content::FileWatch(watch)) = state.objects.made.get(key).map(|made| &made.content) else {
+        return;
+    };
+    let files = watch.spec.files(state.folder());
+    let disable_source = watch.spec.disable_source.clone();
+    let is_off = disable::is_off(state, key, disable_source.as_ref());
     let version = state.next_sequence();
     let Some(ObjectRecord { run: Run::Files(run), .. }) = state.objects.made.get_mut(key) else { return };
     if is_off {
@@ -126,7 +130,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 
 pub(crate) fn watching(state: &mut State, name: &str, version: u64) {
     let now = state.now;
-    let key = ObjectKey::new("FileWatch", name);
+    let key = ObjectKey::new(ObjectKind::FileWatch, name);
     if let Some(ObjectRecord { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key)
         && run.watched.as_ref().is_some_and(|(current, _)| *current == version)
     {
@@ -137,7 +141,7 @@ pub(crate) fn watching(state: &mut State, name: &str, version: u64) {
 }
 
 pub(crate) fn troubled(state: &mut State, name: &str, error: String) {
-    let key = ObjectKey::new("FileWatch", name);
+    let key = ObjectKey::new(ObjectKind::FileWatch, name);
     if let Some(ObjectRecord { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key) {
         run.events.trouble(error);
         state.objects.touch(&key);
@@ -147,7 +151,7 @@ pub(crate) fn troubled(state: &mut State, name: &str, error: String) {
 /// Files were saved; what starts anew with them does.
 pub(crate) fn changed(state: &mut State, name: &str, paths: Vec<PathBuf>) {
     let now = state.now;
-    let key = ObjectKey::new("FileWatch", name);
+    let key = ObjectKey::new(ObjectKind::FileWatch, name);
     let Some(ObjectRecord { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key) else { return };
     run.events.note(now, paths);
     state.objects.touch(&key);
@@ -167,13 +171,15 @@ pub(super) fn plan(state: &State, key: &ObjectKey, run: &FilesRun) -> Plan {
 
 /// As the live updates need it that copy what changes; of the first that has several sources, all are told together.
 fn manner(state: &State, key: &ObjectKey) -> Manner {
-    let made = |key: &ObjectKey| Some((key.clone(), &state.objects.made.get(key)?.object));
+    let made = |key: &ObjectKey| match &state.objects.made.get(key)?.content {
+        Content::LiveUpdate(update) => Some((key.clone(), &update.spec)),
+        _ => None,
+    };
     let updates: Vec<_> = references::live_updates_of(state, key).filter_map(made).collect();
     let has_several = |key: &ObjectKey| references::watches_of(state, key).nth(1).is_some();
     let group =
         updates.iter().find(|(key, _)| has_several(key)).map(|(key, _)| format!("LiveUpdate/{}", key.name));
-    let updates: Vec<_> =
-        updates.iter().map(|(_, object)| reading::live_update(object, state.folder())).collect();
+    let updates: Vec<_> = updates.iter().map(|(_, spec)| spec.live_update(state.folder())).collect();
     manner_of(updates.iter(), group)
 }
 
@@ -188,10 +194,7 @@ mod tests {
             for size in sizes {
                 events.note(Timestamp::ZERO, vec![PathBuf::from("/a"); *size]);
             }
-            let mut status = Map::new();
-            events.tell(&mut status);
-            let events = status["fileEvents"].as_array().cloned().unwrap_or_default();
-            events.iter().map(|event| event["seenFiles"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>()
+            events.status().file_events.iter().map(|event| event.seen_files.len()).collect::<Vec<_>>()
         };
         assert_eq!(told(&[1, 2, 3]), [1, 2, 3]);
         assert_eq!(told(&[1, 1_500, 500]), [1_500, 500]);

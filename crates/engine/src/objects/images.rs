@@ -1,7 +1,6 @@
 //! What is known of images by the names of their maps, whoever builds them.
 
-use lilt_api::fields::sanitized;
-use lilt_api::{ObjectKey, reading};
+use lilt_api::{Content, ImageMap, ObjectKey, ObjectKind, sanitize_name};
 use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
 use lilt_model::{ImageName, Timestamp};
@@ -12,11 +11,18 @@ use crate::state::State;
 /// How the image of a map is found in objects, and what the cluster calls it once it was built.
 pub(super) fn image_map(state: &State, name: &str) -> Option<(ImageTarget, Option<String>)> {
     of_resource(state, name).or_else(|| {
-        let object = &state.objects.get("ImageMap", name)?.object;
-        let known = ["/status/imageFromCluster", "/status/image"].into_iter().map(|field| object.text(field));
-        let reference = known.into_iter().find(|reference| !reference.is_empty()).map(str::to_owned);
-        Some((reading::image_map(object), reference))
+        let map = map_object(state, name)?;
+        let known = [&map.status.image_from_cluster, &map.status.image];
+        let reference = known.into_iter().find(|reference| !reference.is_empty()).cloned();
+        Some((map.spec.image_target(), reference))
     })
+}
+
+fn map_object<'s>(state: &'s State, name: &str) -> Option<&'s ImageMap> {
+    match &state.objects.get(ObjectKind::ImageMap, name)?.content {
+        Content::ImageMap(map) => Some(map),
+        _ => None,
+    }
 }
 
 fn of_resource(state: &State, name: &str) -> Option<(ImageTarget, Option<String>)> {
@@ -24,7 +30,7 @@ fn of_resource(state: &State, name: &str) -> Option<(ImageTarget, Option<String>
         let (Body::Kubernetes(spec), Some(known)) = (&resource.spec.body, resource.kubernetes()) else {
             return None;
         };
-        let is_it = |image: &&ImageTarget| image.is_built() && sanitized(image.name.as_str()) == name;
+        let is_it = |image: &&ImageTarget| image.is_built() && sanitize_name(image.name.as_str()) == name;
         let image = spec.images.iter().find(is_it)?;
         let known = known.images.get(&image.name).filter(|known| !known.stale);
         Some((image.clone(), known.and_then(|known| known.reference.clone())))
@@ -35,13 +41,10 @@ fn of_resource(state: &State, name: &str) -> Option<(ImageTarget, Option<String>
 pub(super) fn built_at(state: &State, name: &str) -> Option<Timestamp> {
     let of_resource = state.resources.values().find_map(|resource| {
         let images = &resource.kubernetes()?.images;
-        let (_, image) = images.iter().find(|(image, _)| sanitized(image.as_str()) == name)?;
+        let (_, image) = images.iter().find(|(image, _)| sanitize_name(image.as_str()) == name)?;
         image.built_during.map(|(began, _)| began)
     });
-    of_resource.or_else(|| {
-        let object = &state.objects.get("ImageMap", name)?.object;
-        Timestamp::from_rfc3339(object.text("/status/buildStartTime"))
-    })
+    of_resource.or_else(|| map_object(state, name)?.status.build_start_time)
 }
 
 /// The images of these maps, or the first that is not there yet, in words.
@@ -56,5 +59,5 @@ pub(super) fn built(state: &State, maps: &[String]) -> Result<Vec<(ImageTarget, 
 
 /// A resource's image is another one now, or is there no more.
 pub(crate) fn image_changed(state: &mut State, image: &ImageName) {
-    changed(state, &ObjectKey::new("ImageMap", sanitized(image.as_str())));
+    changed(state, &ObjectKey::new(ObjectKind::ImageMap, sanitize_name(image.as_str())));
 }

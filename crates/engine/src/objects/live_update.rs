@@ -3,31 +3,31 @@
 
 mod containers;
 mod plan;
-mod told;
+mod status;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use lilt_api::{Object, ObjectKey, reading};
+use lilt_api::{Content, LiveUpdateSpec, ObjectKey, ObjectKind};
 use lilt_model::files::ChangedPath;
 use lilt_model::image::LiveUpdate;
 use lilt_model::{ContainerId, Failure, Timestamp};
 use serde::Serialize;
-use serde_json::Value;
 
-use super::pods::{namespace_key, namespaces};
+use super::pods::discovery_namespaces;
+use super::references::Reference;
 use super::{ObjectRecord, Run, images, references, set_references};
 use crate::event::SyncFault;
 use crate::schedule::in_place;
 use crate::state::{InitialSync, State};
 use containers::{Found, Place, Waiting};
 pub(super) use plan::plan;
-pub(super) use told::tell;
+pub(super) use status::status;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct LiveRun {
     /// The specification that all this is about.
-    spec: Value,
+    spec: LiveUpdateSpec,
     /// What was saved and is not in the image: when, and the number of the newest save.
     changes: BTreeMap<ChangedPath, (Timestamp, u64)>,
     /// The newest save of each source that was looked at.
@@ -96,13 +96,16 @@ struct Failed {
 type Trouble = (&'static str, String);
 
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
-    let Some(ObjectRecord { object, run: Run::Live(run), .. }) = state.objects.made.get(key) else { return };
-    let object = object.clone();
-    let spec = object.get("/spec").cloned().unwrap_or_default();
-    let mut run = if run.spec == spec { run.clone() } else { Box::new(begin_anew(run, spec)) };
-    follow(state, key, &object);
-    let update = reading::live_update(&object, state.folder());
-    let trouble = look(state, &object, &update, &mut run).err();
+    let Some(ObjectRecord { content: Content::LiveUpdate(object), run: Run::Live(run), .. }) =
+        state.objects.made.get(key)
+    else {
+        return;
+    };
+    let spec = object.spec.clone();
+    let mut run = if run.spec == spec { run.clone() } else { Box::new(begin_anew(run, spec.clone())) };
+    follow(state, key);
+    let update = spec.live_update(state.folder());
+    let trouble = look(state, &spec, &update, &mut run).err();
     let now = state.now;
     run.failed = trouble.map(|(reason, message)| match run.failed.take() {
         // The same as before: since then.
@@ -116,7 +119,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 }
 
 /// For another specification. What is being copied for the one before is given up.
-fn begin_anew(former: &LiveRun, spec: Value) -> LiveRun {
+fn begin_anew(former: &LiveRun, spec: LiveUpdateSpec) -> LiveRun {
     let mut given_up = former.given_up.clone();
     let unanswered = |(id, target): (&ContainerId, &Target)| Some((id.clone(), target.job.as_ref()?.run));
     given_up.extend(former.containers.iter().filter_map(unanswered));
@@ -124,33 +127,38 @@ fn begin_anew(former: &LiveRun, spec: Value) -> LiveRun {
 }
 
 /// It is looked at again when a pod of these namespaces changes, or what it names does.
-fn follow(state: &mut State, key: &ObjectKey, object: &Object) {
-    let discovery =
-        ObjectKey::new("KubernetesDiscovery", object.text("/spec/selector/kubernetes/discoveryName"));
-    let watched: BTreeSet<String> = match state.objects.made.get(&discovery) {
-        Some(made) => namespaces(state, &discovery, &made.object),
-        None => state.clusters.iter().flat_map(|(_, cluster)| cluster.namespaces.clone()).collect(),
+fn follow(state: &mut State, key: &ObjectKey) {
+    let Some(ObjectRecord { content, .. }) = state.objects.made.get(key) else { return };
+    let Content::LiveUpdate(object) = content else { return };
+    let discovery = object.spec.selector.kubernetes.as_ref().map_or("", |it| it.discovery_name.as_str());
+    let watched = match state.objects.get(ObjectKind::KubernetesDiscovery, discovery).map(|it| &it.content) {
+        Some(Content::KubernetesDiscovery(discovery)) => discovery_namespaces(state, &discovery.spec),
+        _ => state.clusters.iter().flat_map(|(_, cluster)| cluster.namespaces.clone()).collect(),
     };
-    let mut names = references::of(key, object);
-    names.extend(watched.iter().map(|namespace| namespace_key(namespace)));
+    let mut names = references::of(key, content);
+    names.extend(watched.into_iter().map(Reference::Namespace));
     set_references(state, key, names);
 }
 
 /// Takes in what was saved and which containers there are.
-fn look(state: &mut State, object: &Object, update: &LiveUpdate, run: &mut LiveRun) -> Result<(), Trouble> {
-    let selector = object.get("/spec/selector/kubernetes").filter(|selector| selector.is_object());
-    if selector.is_none() {
+fn look(
+    state: &mut State,
+    spec: &LiveUpdateSpec,
+    update: &LiveUpdate,
+    run: &mut LiveRun,
+) -> Result<(), Trouble> {
+    let Some(selector) = &spec.selector.kubernetes else {
         let words = "not supported yet: only containers of Kubernetes are updated in place".to_owned();
         return Err(("NotSupported", words));
-    }
+    };
     if update.restart {
         let words = "not supported: a container of Kubernetes is not restarted with `restart`; \
                      restart_process() in a Tiltfile starts its process anew";
         return Err(("NotSupported", words.to_owned()));
     }
-    let Found { running, waiting } = containers::find(state, object)?;
+    let Found { running, waiting } = containers::find(state, selector)?;
     run.waiting = waiting;
-    take_saves(state, object, run)?;
+    take_saves(state, spec, run)?;
     let known = std::mem::take(&mut run.containers);
     run.containers = running
         .into_iter()
@@ -173,22 +181,20 @@ fn look(state: &mut State, object: &Object, update: &LiveUpdate, run: &mut LiveR
 }
 
 /// Saves that a build has are not copied.
-fn take_saves(state: &mut State, object: &Object, run: &mut LiveRun) -> Result<(), Trouble> {
-    let sources = object.get("/spec/sources").and_then(Value::as_array).cloned().unwrap_or_default();
-    for source in sources {
-        let text = |field: &str| source[field].as_str().unwrap_or_default().to_owned();
-        let (watch, map) = (text("fileWatch"), text("imageMap"));
-        let built = images::built_at(state, &map);
+fn take_saves(state: &mut State, spec: &LiveUpdateSpec, run: &mut LiveRun) -> Result<(), Trouble> {
+    for source in &spec.sources {
+        let watch = &source.file_watch;
+        let built = images::built_at(state, &source.image_map);
         if let Some(built) = built {
             run.changes.retain(|_, (at, _)| *at >= built);
         }
         if watch.is_empty() {
             continue;
         }
-        let Some(events) = super::files::events(state, &watch) else {
+        let Some(events) = super::files::events(state, watch) else {
             return Err(("ObjectNotFound", format!("filewatches.tilt.dev {watch:?} not found")));
         };
-        let after = run.seen.get(&watch).copied();
+        let after = run.seen.get(watch).copied();
         let new: Vec<(Timestamp, Vec<PathBuf>)> = events.after(after).cloned().collect();
         for (at, paths) in new {
             run.seen.insert(watch.clone(), at);
@@ -205,7 +211,7 @@ fn take_saves(state: &mut State, object: &Object, run: &mut LiveRun) -> Result<(
 /// Begins what is to be copied, of those that were looked at. Not before: what else belongs to the same burst of saves may be told
 /// by another watch, in the same turn.
 pub(crate) fn begin_all(state: &mut State) {
-    let live_updates = state.objects.touched.iter().filter(|key| key.kind == "LiveUpdate");
+    let live_updates = state.objects.touched.iter().filter(|key| key.kind == ObjectKind::LiveUpdate);
     for key in live_updates.cloned().collect::<Vec<_>>() {
         let Some(ObjectRecord { run: Run::Live(run), .. }) = state.objects.made.get(&key) else { continue };
         let mut run = run.clone();
@@ -233,7 +239,7 @@ fn begin(state: &mut State, run: &mut LiveRun) {
 }
 
 pub(crate) fn waits(state: &mut State, name: &str, number: u64, container: &ContainerId, message: String) {
-    let key = ObjectKey::new("LiveUpdate", name);
+    let key = ObjectKey::new(ObjectKind::LiveUpdate, name);
     let Some(ObjectRecord { run: Run::Live(run), .. }) = state.objects.made.get_mut(&key) else { return };
     let job = run.containers.get_mut(container).and_then(|target| target.job.as_mut());
     let Some(job) = job.filter(|job| job.run == number) else { return };
@@ -248,7 +254,7 @@ pub(crate) fn synced(
     container: &ContainerId,
     outcome: Result<(), SyncFault>,
 ) {
-    let key = ObjectKey::new("LiveUpdate", name);
+    let key = ObjectKey::new(ObjectKind::LiveUpdate, name);
     let now = state.now;
     let Some(ObjectRecord { run: Run::Live(run), .. }) = state.objects.made.get_mut(&key) else { return };
     let LiveRun { containers, changes, .. } = &mut **run;
@@ -281,16 +287,15 @@ pub(crate) fn synced(
 
 /// What a Tiltfile says of the agent holds for them, too.
 pub(crate) fn touch_all(state: &mut State) {
-    let from = ObjectKey::new("LiveUpdate", "");
-    let keys = state.objects.made.range(from..).map(|(key, _)| key.clone());
-    for key in keys.take_while(|key| key.kind == "LiveUpdate").collect::<Vec<_>>() {
+    let keys = state.objects.of_kind(ObjectKind::LiveUpdate).map(|(key, _)| key.clone());
+    for key in keys.collect::<Vec<_>>() {
         state.objects.touch(&key);
     }
 }
 
 /// A runner broke: a bug of ours.
 pub(crate) fn broke(state: &mut State, name: &str, container: &ContainerId, failure: Failure) {
-    let made = state.objects.made.get_mut(&ObjectKey::new("LiveUpdate", name));
+    let made = state.objects.made.get_mut(&ObjectKey::new(ObjectKind::LiveUpdate, name));
     let Some(ObjectRecord { run: Run::Live(run), .. }) = made else { return };
     let job = run.containers.get(container).and_then(|target| target.job.as_ref());
     if let Some(number) = job.map(|job| job.run) {

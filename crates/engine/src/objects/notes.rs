@@ -1,8 +1,8 @@
 //! Notes of people on objects that lilt itself keeps.
 
-use lilt_api::{Notes, Object, ObjectKey, ObjectMeta, show_in};
+use lilt_api::{Notes, Object, ObjectKey, ObjectKind, ObjectMeta, show_in};
 use lilt_model::ResourceName;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::disable;
 use crate::state::State;
@@ -24,20 +24,25 @@ pub(crate) fn show_notes(state: &State, objects: &mut [(ObjectKey, Object)]) {
     }
     for (key, object) in objects {
         let Some(notes) = state.objects.notes.get(key) else { continue };
-        let switch = object.text(disable::SWITCH).to_owned();
+        let before = switch_value(object).to_owned();
         notes.show(object);
         // The word that somebody chose for it stands only as long as it is true.
-        if key.kind == "ConfigMap"
-            && disable::parse_bool(object.text(disable::SWITCH)) != disable::parse_bool(&switch)
+        if key.kind == ObjectKind::ConfigMap
+            && disable::parse_bool(switch_value(object)) != disable::parse_bool(&before)
         {
             let data = object.content.entry("data").or_insert_with(|| json!({}));
-            data[disable::KEY] = switch.into();
+            data[disable::KEY] = before.into();
         }
     }
 }
 
+fn switch_value(object: &Object) -> &str {
+    let data = object.content.get("data").and_then(|data| data.get(disable::KEY));
+    data.and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The same on what has typed metadata.
-pub(crate) fn show_notes_on(state: &State, kind: &str, metadata: &mut ObjectMeta) {
+pub(crate) fn show_notes_on(state: &State, kind: ObjectKind, metadata: &mut ObjectMeta) {
     if let Some(notes) = state.objects.notes.get(&ObjectKey::new(kind, &metadata.name)) {
         show_in(&notes.labels, &mut metadata.labels);
         show_in(&notes.annotations, &mut metadata.annotations);

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lilt_api::{Object, ObjectKey};
-use serde_json::Value;
 
 use super::remove;
 use crate::state::State;
@@ -14,13 +13,13 @@ pub(crate) struct Owners(BTreeMap<String, BTreeSet<ObjectKey>>);
 
 impl Owners {
     pub(super) fn add(&mut self, key: &ObjectKey, object: &Object) {
-        for uid in owners(object) {
+        for uid in object.owner_uids() {
             self.0.entry(uid.to_owned()).or_default().insert(key.clone());
         }
     }
 
     pub(super) fn remove(&mut self, key: &ObjectKey, object: &Object) {
-        for uid in owners(object) {
+        for uid in object.owner_uids() {
             if let Some(owned) = self.0.get_mut(uid) {
                 owned.remove(key);
                 if owned.is_empty() {
@@ -31,16 +30,11 @@ impl Owners {
     }
 }
 
-fn owners(object: &Object) -> impl Iterator<Item = &str> {
-    let owners = object.metadata.get("ownerReferences").and_then(Value::as_array);
-    owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
-}
-
 /// An owner is gone: what belonged to it alone goes, too, and the rest no longer names it.
 pub(crate) fn gone(state: &mut State, uid: &str) {
     for key in owned(state, uid) {
         let others =
-            state.objects.made.get(&key).is_some_and(|made| owners(&made.object).any(|it| it != uid));
+            state.objects.made.get(&key).is_some_and(|made| made.object.owner_uids().any(|it| it != uid));
         if others {
             disown(state, &key, uid);
         } else if let Some(made) = remove(state, &key) {
@@ -70,12 +64,7 @@ pub(super) fn owned(state: &State, uid: &str) -> Vec<ObjectKey> {
 fn disown(state: &mut State, key: &ObjectKey, uid: &str) {
     let Some(made) = state.objects.made.get_mut(key) else { return };
     state.objects.owners.remove(key, &made.object);
-    if let Some(Value::Array(references)) = made.object.metadata.get_mut("ownerReferences") {
-        references.retain(|owner| owner["uid"].as_str() != Some(uid));
-        if references.is_empty() {
-            made.object.metadata.remove("ownerReferences");
-        }
-    }
+    made.object.remove_owner(uid);
     state.objects.owners.add(key, &made.object);
     state.objects.touch(key);
 }

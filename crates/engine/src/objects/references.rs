@@ -2,22 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lilt_api::{Object, ObjectKey};
-use serde_json::Value;
+use lilt_api::{Content, DisableSource, ObjectKey, ObjectKind, RestartOnSpec};
 
 use super::{building, reconsider, toggle};
 use crate::state::State;
 
+/// What an object names, or depends on otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reference {
+    Object(ObjectKey),
+    /// The pods of a namespace.
+    Namespace(String),
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct References {
     /// Who names whom.
-    named: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    named: BTreeMap<ObjectKey, BTreeSet<Reference>>,
     /// By whom one is named.
-    naming: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    naming: BTreeMap<Reference, BTreeSet<ObjectKey>>,
 }
 
 impl References {
-    fn set(&mut self, key: &ObjectKey, names: BTreeSet<ObjectKey>) {
+    fn set(&mut self, key: &ObjectKey, names: BTreeSet<Reference>) {
         for former in self.named.remove(key).into_iter().flatten() {
             if let Some(naming) = self.naming.get_mut(&former) {
                 naming.remove(key);
@@ -40,8 +47,8 @@ pub(super) fn live_updates_of<'s>(
     state: &'s State,
     watch: &ObjectKey,
 ) -> impl Iterator<Item = &'s ObjectKey> + use<'s> {
-    let naming = state.objects.references.naming.get(watch).into_iter().flatten();
-    naming.filter(|key| key.kind == "LiveUpdate")
+    let naming = state.objects.references.naming.get(&Reference::Object(watch.clone()));
+    naming.into_iter().flatten().filter(|key| key.kind == ObjectKind::LiveUpdate)
 }
 
 /// The watches that an object names.
@@ -50,78 +57,143 @@ pub(super) fn watches_of<'s>(
     key: &ObjectKey,
 ) -> impl Iterator<Item = &'s ObjectKey> + use<'s> {
     let named = state.objects.references.named.get(key).into_iter().flatten();
-    named.filter(|key| key.kind == "FileWatch")
+    named.filter_map(|reference| match reference {
+        Reference::Object(key) if key.kind == ObjectKind::FileWatch => Some(key),
+        _ => None,
+    })
 }
 
 /// A live update is, or was, what this says: its sources tell of changes as it needs it.
 pub(super) fn touch_sources(state: &mut State, key: &ObjectKey) {
-    if key.kind == "LiveUpdate" {
+    if key.kind == ObjectKind::LiveUpdate {
         for watch in watches_of(state, key).cloned().collect::<Vec<_>>() {
             state.objects.touch(&watch);
         }
     }
 }
 
-pub(crate) fn set_references(state: &mut State, key: &ObjectKey, names: BTreeSet<ObjectKey>) {
+pub(crate) fn set_references(state: &mut State, key: &ObjectKey, names: BTreeSet<Reference>) {
     state.objects.references.set(key, names);
 }
 
-/// Looks again at those that name an object, because it has changed.
+/// Re-evaluates the objects that name `key`, because it has changed.
 pub(crate) fn changed(state: &mut State, key: &ObjectKey) {
-    let Some(naming) = state.objects.references.naming.get(key) else { return };
+    reference_changed(state, &Reference::Object(key.clone()));
+}
+
+pub(super) fn reference_changed(state: &mut State, reference: &Reference) {
+    let Some(naming) = state.objects.references.naming.get(reference) else { return };
     for key in naming.clone() {
         reconsider(state, &key);
     }
 }
 
-/// Looks again at those that name any object of a kind.
-pub(super) fn kind_changed(state: &mut State, kind: &str) {
-    let naming = state.objects.references.naming.range(ObjectKey::new(kind, "")..);
-    let named: Vec<ObjectKey> =
-        naming.map(|(key, _)| key.clone()).take_while(|key| key.kind == kind).collect();
-    for key in named {
-        changed(state, &key);
+/// Re-evaluates the objects that name any object of a kind.
+pub(super) fn kind_changed(state: &mut State, kind: ObjectKind) {
+    let is_of_kind = |reference: &Reference| matches!(reference, Reference::Object(key) if key.kind == kind);
+    let naming = state.objects.references.naming.range(Reference::Object(ObjectKey::new(kind, ""))..);
+    let named = naming.map(|(reference, _)| reference.clone()).take_while(is_of_kind);
+    for reference in named.collect::<Vec<_>>() {
+        reference_changed(state, &reference);
     }
 }
 
-/// What an object names.
-pub(super) fn of(key: &ObjectKey, object: &Object) -> BTreeSet<ObjectKey> {
-    let mut names = BTreeSet::new();
-    let mut add = |kind: &str, name: &str| {
+/// Returns what an object names.
+pub(super) fn of(key: &ObjectKey, content: &Content) -> BTreeSet<Reference> {
+    let mut names = Names::default();
+    match content {
+        Content::Cmd(cmd) => {
+            names.add_restart(cmd.spec.restart_on.as_ref());
+            names.add_disable_source(cmd.spec.disable_source.as_ref());
+            if let Some(start_on) = &cmd.spec.start_on {
+                names.add_all(ObjectKind::UIButton, &start_on.ui_buttons);
+            }
+        }
+        Content::CmdImage(image) => {
+            names.add_build(key, &image.spec.reference);
+            names.add_all(ObjectKind::ImageMap, &image.spec.image_maps);
+        }
+        Content::DockerImage(image) => {
+            names.add_build(key, &image.spec.reference);
+            names.add_all(ObjectKind::ImageMap, &image.spec.image_maps);
+        }
+        Content::Extension(extension) => names.add(ObjectKind::ExtensionRepo, &extension.spec.repo_name),
+        Content::FileWatch(watch) => names.add_disable_source(watch.spec.disable_source.as_ref()),
+        Content::KubernetesApply(apply) => {
+            names.add_all(ObjectKind::ImageMap, &apply.spec.image_maps);
+            names.add_restart(apply.spec.restart_on.as_ref());
+            names.add_disable_source(apply.spec.disable_source.as_ref());
+        }
+        Content::LiveUpdate(update) => {
+            for source in &update.spec.sources {
+                names.add(ObjectKind::FileWatch, &source.file_watch);
+                names.add(ObjectKind::ImageMap, &source.image_map);
+            }
+            if let Some(selector) = &update.spec.selector.kubernetes {
+                names.add(ObjectKind::ImageMap, &selector.image_map_name);
+                names.add(ObjectKind::KubernetesDiscovery, &selector.discovery_name);
+            }
+        }
+        Content::Tiltfile(tiltfile) => {
+            names.add_restart(tiltfile.spec.restart_on.as_ref());
+            if let Some(stop_on) = &tiltfile.spec.stop_on {
+                names.add_all(ObjectKind::UIButton, &stop_on.ui_buttons);
+            }
+        }
+        Content::ToggleButton(toggle) => {
+            names.add(ObjectKind::UIButton, &toggle::button_name(&key.name));
+            if let Some(source) = &toggle.spec.state_source.config_map {
+                names.add(ObjectKind::ConfigMap, &source.name);
+            }
+        }
+        Content::Cluster(_)
+        | Content::ConfigMap(_)
+        | Content::DockerComposeLogStream(_)
+        | Content::DockerComposeService(_)
+        | Content::ExtensionRepo(_)
+        | Content::ImageMap(_)
+        | Content::KubernetesDiscovery(_)
+        | Content::PodLogStream(_)
+        | Content::PortForward(_)
+        | Content::Session(_)
+        | Content::UIButton(_)
+        | Content::UIResource(_)
+        | Content::UISession(_) => {}
+    }
+    names.0
+}
+
+#[derive(Default)]
+struct Names(BTreeSet<Reference>);
+
+impl Names {
+    fn add(&mut self, kind: ObjectKind, name: &str) {
         if !name.is_empty() {
-            names.insert(ObjectKey::new(kind, name));
+            self.0.insert(Reference::Object(ObjectKey::new(kind, name)));
         }
-    };
-    for list in ["/spec/startOn/uiButtons", "/spec/restartOn/uiButtons", "/spec/stopOn/uiButtons"] {
-        object.texts(list).iter().for_each(|name| add("UIButton", name));
     }
-    object.texts("/spec/restartOn/fileWatches").iter().for_each(|name| add("FileWatch", name));
-    add("ConfigMap", object.text("/spec/disableSource/configMap/name"));
-    add("ConfigMap", object.text("/spec/stateSource/configMap/name"));
-    let every = object.get("/spec/disableSource/everyConfigMap").and_then(Value::as_array);
-    every
-        .into_iter()
-        .flatten()
-        .for_each(|source| add("ConfigMap", source["name"].as_str().unwrap_or_default()));
-    object.texts("/spec/imageMaps").iter().for_each(|name| add("ImageMap", name));
-    if key.kind == "LiveUpdate" {
-        let sources = object.get("/spec/sources").and_then(Value::as_array);
-        for source in sources.into_iter().flatten() {
-            add("FileWatch", source["fileWatch"].as_str().unwrap_or_default());
-            add("ImageMap", source["imageMap"].as_str().unwrap_or_default());
+
+    fn add_all(&mut self, kind: ObjectKind, names: &[String]) {
+        names.iter().for_each(|name| self.add(kind, name));
+    }
+
+    fn add_restart(&mut self, restart_on: Option<&RestartOnSpec>) {
+        if let Some(restart_on) = restart_on {
+            self.add_all(ObjectKind::UIButton, &restart_on.ui_buttons);
+            self.add_all(ObjectKind::FileWatch, &restart_on.file_watches);
         }
-        add("ImageMap", object.text("/spec/selector/kubernetes/imageMapName"));
-        add("KubernetesDiscovery", object.text("/spec/selector/kubernetes/discoveryName"));
     }
-    if building::KINDS.contains(&key.kind.as_str()) {
-        add("FileWatch", &building::watch_name(key));
-        add("ImageMap", &building::map_name(object));
+
+    fn add_disable_source(&mut self, source: Option<&DisableSource>) {
+        if let Some(source) = source {
+            let maps = source.config_map.iter().chain(&source.every_config_map);
+            maps.for_each(|map| self.add(ObjectKind::ConfigMap, &map.name));
+        }
     }
-    if key.kind == "Extension" {
-        add("ExtensionRepo", object.text("/spec/repoName"));
+
+    /// Adds what the build of an image depends on: the files of its folder, and the map of its name.
+    fn add_build(&mut self, key: &ObjectKey, reference: &str) {
+        self.add(ObjectKind::FileWatch, &building::watch_name(key));
+        self.add(ObjectKind::ImageMap, &building::map_name(reference));
     }
-    if key.kind == "ToggleButton" {
-        add("UIButton", &toggle::button_name(&key.name));
-    }
-    names
 }

@@ -1,10 +1,10 @@
 //! `Tiltfile`: what is loaded, with which arguments, and what loads it anew.
 
-use std::path::Path;
-
-use lilt_api::{Object, ObjectKey};
-use lilt_model::ResourceName;
-use serde_json::{Map, Value, json};
+use lilt_api::{
+    Content, ObjectKey, RestartOnSpec, TiltfileSpec, TiltfileStateRunning, TiltfileStateTerminated,
+    TiltfileStateWaiting, TiltfileStatus,
+};
+use lilt_model::{ResourceName, Timestamp};
 
 use super::trigger::{Triggers, last_click};
 use super::{references, set_references};
@@ -12,68 +12,67 @@ use crate::apply::{cancel, forget_tiltfile, request_load, set_args};
 use crate::event::WatchId;
 use crate::state::{State, TiltfileState};
 
-/// The main one is not made but there; what may be said of it is said by writing its object.
-pub(super) fn written(state: &mut State, key: &ObjectKey, object: &Object) {
+/// Takes over what somebody wrote to the object of the main Tiltfile, which lilt itself keeps.
+pub(super) fn written(state: &mut State, key: &ObjectKey, spec: &TiltfileSpec) {
     let name = ResourceName::new(&key.name);
-    set_triggers(state, &name, key, object);
-    let labels = labels(object);
+    set_triggers(state, &name, key, spec);
+    let labels = labels(spec);
     if let Some(tiltfile) = state.tiltfile_named_mut(&name).filter(|tiltfile| tiltfile.labels != labels) {
         tiltfile.labels = labels;
         tiltfile.triggered = true;
         request_load(state, &name);
     }
-    set_args(state, &name, object.texts("/spec/args"));
+    set_args(state, &name, spec.args.clone());
     reconsider(state, key);
     state.touch_session();
 }
 
-fn labels(object: &Object) -> Vec<String> {
-    let labels = object.get("/spec/labels").and_then(Value::as_object);
-    labels.into_iter().flat_map(Map::keys).cloned().collect()
+fn labels(spec: &TiltfileSpec) -> Vec<String> {
+    spec.labels.keys().cloned().collect()
 }
 
-/// Remembers what loads it anew, but for changes to what it read, which are followed anyway.
-fn set_triggers(state: &mut State, name: &ResourceName, key: &ObjectKey, object: &Object) {
+/// Remembers what loads it again, except changes to what it read, which are followed anyway.
+fn set_triggers(state: &mut State, name: &ResourceName, key: &ObjectKey, spec: &TiltfileSpec) {
     let own = WatchId::Tiltfile(name.clone()).name();
-    let said = object.get("/spec/restartOn").filter(|restart| !restart.is_null());
-    let mut object = object.clone();
-    let watches = object.texts("/spec/restartOn/fileWatches");
-    if said.is_some()
-        && let Some(spec) = object.content.get_mut("spec")
-    {
-        let others: Vec<&String> = watches.iter().filter(|watch| **watch != own).collect();
-        spec["restartOn"]["fileWatches"] = json!(others);
+    let restart_on = spec.restart_on.clone().unwrap_or_default();
+    let RestartOnSpec { mut file_watches, ui_buttons } = restart_on;
+    let follows_files = file_watches.contains(&own) || (file_watches.is_empty() && ui_buttons.is_empty());
+    file_watches.retain(|watch| *watch != own);
+    let mut spec = spec.clone();
+    if let Some(restart_on) = &mut spec.restart_on {
+        restart_on.file_watches = file_watches;
     }
-    let follows_files = said_nothing(&object, &watches) || watches.contains(&own);
-    set_references(state, key, references::of(key, &object));
-    let followed = Triggers::of(state, &object);
-    let stopped = last_click(state, &object.texts("/spec/stopOn/uiButtons")).map(|(at, _)| at);
+    let content =
+        Content::Tiltfile(Box::new(lilt_api::Tiltfile { spec: spec.clone(), ..Default::default() }));
+    set_references(state, key, references::of(key, &content));
+    let followed = Triggers::new(state, None, spec.restart_on.as_ref());
+    let stopped = last_stop(state, &spec);
     if let Some(tiltfile) = state.tiltfile_named_mut(name) {
         let triggers = &mut tiltfile.triggers;
         triggers.follows_files = follows_files;
         // A click from before it was named does nothing.
-        if triggers.object != object {
-            triggers.object = object;
+        if triggers.spec != spec {
+            triggers.spec = spec;
             triggers.followed = followed;
             triggers.stopped = stopped;
         }
     }
 }
 
-fn said_nothing(object: &Object, watches: &[String]) -> bool {
-    watches.is_empty() && object.texts("/spec/restartOn/uiButtons").is_empty()
+fn last_stop(state: &State, spec: &TiltfileSpec) -> Option<Timestamp> {
+    last_click(state, &spec.stop_on.as_ref()?.ui_buttons).map(|(at, _)| at)
 }
 
-/// Loads it, loads it anew or stops that, as its object and what it names say.
+/// Starts, restarts or stops its load, as its object and what it names say.
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let name = ResourceName::new(&key.name);
-    if let Some(made) = state.objects.made.get(key) {
-        let object = made.object.clone();
-        define(state, &name, key, &object);
+    if let Some(Content::Tiltfile(tiltfile)) = state.objects.made.get(key).map(|made| &made.content) {
+        let spec = tiltfile.spec.clone();
+        define(state, &name, key, &spec);
     }
     let Some(tiltfile) = state.tiltfile_named(&name) else { return };
-    let asked = Triggers::of(state, &tiltfile.triggers.object);
-    let stop = last_click(state, &tiltfile.triggers.object.texts("/spec/stopOn/uiButtons")).map(|(at, _)| at);
+    let asked = Triggers::new(state, None, tiltfile.triggers.spec.restart_on.as_ref());
+    let stop = last_stop(state, &tiltfile.triggers.spec);
     let Some(tiltfile) = state.tiltfile_named_mut(&name) else { return };
     let is_asked = asked.is_newer(&tiltfile.triggers.followed);
     let is_stopped = stop > tiltfile.triggers.stopped;
@@ -88,24 +87,22 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     }
 }
 
-fn define(state: &mut State, name: &ResourceName, key: &ObjectKey, object: &Object) {
-    let folder = state.options.tiltfile.parent().unwrap_or(Path::new("/"));
-    let path = folder.join(object.text("/spec/path"));
-    let labels = labels(object);
-    let args = object.texts("/spec/args");
+fn define(state: &mut State, name: &ResourceName, key: &ObjectKey, spec: &TiltfileSpec) {
+    let path = state.folder().join(&spec.path);
+    let labels = labels(spec);
     let known = state.tiltfiles.contains_key(name);
     let tiltfile = state.tiltfiles.entry(name.clone()).or_default();
     let is_same = tiltfile.path == path && tiltfile.labels == labels;
     tiltfile.path = path;
     tiltfile.labels = labels;
     if !known {
-        tiltfile.args = args.clone();
+        tiltfile.args.clone_from(&spec.args);
     }
-    set_triggers(state, name, key, object);
+    set_triggers(state, name, key, spec);
     if !is_same || !known {
         request_load(state, name);
     }
-    set_args(state, name, args);
+    set_args(state, name, spec.args.clone());
 }
 
 /// Its object is gone.
@@ -113,17 +110,29 @@ pub(super) fn gone(state: &mut State, key: &ObjectKey) {
     forget_tiltfile(state, &ResourceName::new(&key.name));
 }
 
-/// What became of the last load.
-pub(crate) fn tiltfile_status(tiltfile: &TiltfileState) -> Value {
+/// The status of the load that runs, or of the last one.
+pub(crate) fn tiltfile_status(tiltfile: &TiltfileState) -> TiltfileStatus {
     match (&tiltfile.loading, tiltfile.history.back()) {
-        (Some(load), _) => {
-            json!({"running": {"startedAt": load.started, "reasons": [load.cause.headline()]}})
-        }
-        (None, Some(last)) => json!({"terminated": {
-            "startedAt": last.started, "finishedAt": last.finished, "reasons": [last.cause.headline()],
-            "error": last.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
-            "warningCount": last.warnings.len(),
-        }}),
-        (None, None) => json!({"waiting": {"reason": "initial-build"}}),
+        (Some(load), _) => TiltfileStatus {
+            running: Some(TiltfileStateRunning {
+                reasons: vec![load.cause.headline()],
+                started_at: Some(load.started),
+            }),
+            ..TiltfileStatus::default()
+        },
+        (None, Some(last)) => TiltfileStatus {
+            terminated: Some(TiltfileStateTerminated {
+                error: last.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
+                finished_at: Some(last.finished),
+                reasons: vec![last.cause.headline()],
+                started_at: Some(last.started),
+                warning_count: i32::try_from(last.warnings.len()).unwrap_or(i32::MAX),
+            }),
+            ..TiltfileStatus::default()
+        },
+        (None, None) => TiltfileStatus {
+            waiting: Some(TiltfileStateWaiting { reason: "initial-build".to_owned() }),
+            ..TiltfileStatus::default()
+        },
     }
 }

@@ -1,9 +1,11 @@
 //! `ToggleButton`: a button that switches a value between two.
 
-use lilt_api::{Object, ObjectKey, owner_reference};
+use lilt_api::{
+    Content, Object, ObjectKey, ObjectKind, ToggleButtonSpec, ToggleButtonStatus, UIButtonSpec,
+    UIHiddenInputSpec, UIInputSpec,
+};
 use lilt_model::Timestamp;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use super::trigger::last_click;
 use super::{ObjectRecord, Origin, Run, disable, put};
@@ -22,8 +24,8 @@ pub(crate) struct ToggleRun {
 }
 
 impl ToggleRun {
-    pub(super) fn tell(&self, status: &mut Map<String, Value>) {
-        status.extend(self.error.as_ref().map(|error| ("error".to_owned(), json!(error))));
+    pub(super) fn status(&self) -> ToggleButtonStatus {
+        ToggleButtonStatus { error: self.error.clone().unwrap_or_default() }
     }
 }
 
@@ -32,9 +34,13 @@ pub(super) fn button_name(toggle: &str) -> String {
 }
 
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
-    let Some(ObjectRecord { object, uid, .. }) = state.objects.made.get(key).cloned() else { return };
-    let followed = follow_click(state, key, &object);
-    let (is_on, found) = is_on(state, &object);
+    let Some(ObjectRecord { object, content: Content::ToggleButton(toggle), uid, .. }) =
+        state.objects.made.get(key).cloned()
+    else {
+        return;
+    };
+    let followed = follow_click(state, key, &toggle.spec);
+    let (is_on, found) = is_on(state, &toggle.spec);
     let error = followed.err().or(found);
     if let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get_mut(key)
         && run.error != error
@@ -42,65 +48,65 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
         run.error = error;
         state.objects.touch(key);
     }
-    show_button(state, key, &object, &uid, is_on);
+    show_button(state, key, &object, &uid, &button_spec(&toggle.spec, is_on));
 }
 
 /// Brings a new click to the value.
-fn follow_click(state: &mut State, key: &ObjectKey, toggle: &Object) -> Result<(), String> {
+fn follow_click(state: &mut State, key: &ObjectKey, toggle: &ToggleButtonSpec) -> Result<(), String> {
     let button = button_name(&key.name);
     let Some((at, _)) = last_click(state, std::slice::from_ref(&button)) else { return Ok(()) };
     let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get(key) else { return Ok(()) };
     if run.followed >= Some(at) {
         return Ok(());
     }
-    let field = match asked(state, &button)?.as_str() {
-        "on" => "onValue",
-        "off" => "offValue",
+    let source = toggle.state_source.config_map.clone().unwrap_or_default();
+    let value = match requested_action(state, &button)?.as_str() {
+        "on" => source.on_value,
+        "off" => source.off_value,
         other => return Err(format!("button {button:?} input {ACTION:?} had unexpected value {other:?}")),
     };
-    let source = |field: &str| toggle.text(&format!("/spec/stateSource/configMap/{field}")).to_owned();
-    let (name, map_key, value) = (source("name"), source("key"), source(field));
-    if !disable::exists(state, &name) {
+    if !disable::exists(state, &source.name) {
         // The click counts when there is a value to be switched.
         return Ok(());
     }
     if let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get_mut(key) {
         run.followed = Some(at);
     }
-    if disable::value(state, &name, &map_key).as_deref() != Some(&value) {
-        disable::set_value(state, &name, &map_key, &value);
+    if disable::value(state, &source.name, &source.key).as_deref() != Some(&value) {
+        disable::set_value(state, &source.name, &source.key, &value);
     }
     Ok(())
 }
 
-/// What a click asks for.
-fn asked(state: &State, button: &str) -> Result<String, String> {
-    let inputs = state.objects.get("UIButton", button).and_then(|made| made.object.get("/status/inputs"));
-    let inputs = inputs.and_then(Value::as_array);
-    let input = inputs.into_iter().flatten().find(|input| input["name"] == ACTION);
+/// Returns the action that the last click requests.
+fn requested_action(state: &State, button: &str) -> Result<String, String> {
+    let inputs = match state.objects.get(ObjectKind::UIButton, button).map(|made| &made.content) {
+        Some(Content::UIButton(button)) => button.status.inputs.as_slice(),
+        _ => &[],
+    };
+    let input = inputs.iter().find(|input| input.name == ACTION);
     let input =
         input.ok_or_else(|| format!("UIButton {button:?} does not have an input named {ACTION:?}"))?;
-    let value = input.pointer("/hidden/value").and_then(Value::as_str);
-    value
-        .map(str::to_owned)
+    let hidden = input.hidden.as_ref();
+    hidden
+        .map(|hidden| hidden.value.clone())
         .ok_or_else(|| format!("button {button:?} input {ACTION:?} was not of type 'Hidden'"))
 }
 
 /// Whether the value is that for on, and what is wrong with it.
-fn is_on(state: &State, toggle: &Object) -> (bool, Option<String>) {
-    let assumed = toggle.get("/spec/defaultOn").and_then(Value::as_bool).unwrap_or(false);
-    if toggle.get("/spec/stateSource/configMap").is_none_or(Value::is_null) {
+fn is_on(state: &State, toggle: &ToggleButtonSpec) -> (bool, Option<String>) {
+    let assumed = toggle.default_on;
+    let Some(source) = &toggle.state_source.config_map else {
         return (assumed, Some("Spec.StateSource.ConfigMap is nil".to_owned()));
-    }
-    let source = |field: &str| toggle.text(&format!("/spec/stateSource/configMap/{field}"));
-    let (name, key, on, off) = (source("name"), source("key"), source("onValue"), source("offValue"));
+    };
+    let (name, key, on, off) = (&source.name, &source.key, &source.on_value, &source.off_value);
     if !disable::exists(state, name) {
         return (assumed, Some(format!("no such ConfigMap {name:?}")));
     }
     match disable::value(state, name, key) {
         None => (assumed, None),
-        Some(value) if value == on => (true, None),
-        Some(value) if value == off => (false, None),
+        Some(value) if value == *on => (true, None),
+        Some(value) if value == *off => (false, None),
         Some(value) => {
             let words = format!(
                 "ConfigMap {name:?} key {key:?} has unknown value {value:?}. expected {on:?} or {off:?}"
@@ -110,22 +116,36 @@ fn is_on(state: &State, toggle: &Object) -> (bool, Option<String>) {
     }
 }
 
-/// The button for the next step.
-fn show_button(state: &mut State, key: &ObjectKey, toggle: &Object, uid: &str, is_on: bool) {
+/// Returns the button whose click leads to the other state.
+fn button_spec(toggle: &ToggleButtonSpec, is_on: bool) -> UIButtonSpec {
+    let (look, action) = if is_on { (&toggle.on, "off") } else { (&toggle.off, "on") };
+    let action = UIInputSpec {
+        name: ACTION.to_owned(),
+        hidden: Some(UIHiddenInputSpec { value: action.to_owned() }),
+        ..UIInputSpec::default()
+    };
+    UIButtonSpec {
+        location: toggle.location.clone(),
+        text: look.text.clone(),
+        icon_name: look.icon_name.clone(),
+        icon_svg: look.icon_svg.clone(),
+        requires_confirmation: look.requires_confirmation,
+        inputs: vec![action],
+        ..UIButtonSpec::default()
+    }
+}
+
+/// Creates or updates the button of a toggle.
+fn show_button(state: &mut State, key: &ObjectKey, toggle: &Object, uid: &str, spec: &UIButtonSpec) {
     let name = button_name(&key.name);
-    let button = ObjectKey::new("UIButton", &name);
+    let button = ObjectKey::new(ObjectKind::UIButton, &name);
     let known = state.objects.made.get(&button).map(|made| made.object.clone());
     let mut object = known.clone().unwrap_or_else(|| Object::named(&name));
-    let (look, action) = if is_on { ("on", "off") } else { ("off", "on") };
-    let mut spec =
-        toggle.get(&format!("/spec/{look}")).and_then(Value::as_object).cloned().unwrap_or_default();
-    spec.insert("location".to_owned(), toggle.get("/spec/location").cloned().unwrap_or_default());
-    spec.insert("inputs".to_owned(), json!([{"name": ACTION, "hidden": {"value": action}}]));
-    object.content.insert("spec".to_owned(), Value::Object(spec));
+    object.set_spec(spec);
     if let Some(kind) = toggle.annotation(BUTTON_TYPE) {
-        object.annotate_unless_said(BUTTON_TYPE, kind);
+        object.annotate_if_absent(BUTTON_TYPE, kind);
     }
-    object.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, uid)]));
+    object.set_owner(key, uid);
     if known.as_ref() != Some(&object) {
         let sequence = state.next_sequence();
         put(state, button, object, format!("toggle-{sequence}"), Origin::Object);

@@ -1,33 +1,30 @@
 //! What starts, restarts and stops things: clicks and saved files.
 
-use lilt_api::Object;
+use lilt_api::{Content, ObjectKind, RestartOnSpec, StartOnSpec, UIButton, UIInputSpec, UIInputStatus};
 use lilt_model::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::files::events;
 use crate::state::State;
 
-/// When a button was last clicked.
-pub(super) fn clicked(button: &Object) -> Option<Timestamp> {
-    Timestamp::from_rfc3339(button.text("/status/lastClickedAt"))
+fn button<'s>(state: &'s State, name: &str) -> Option<&'s UIButton> {
+    match &state.objects.get(ObjectKind::UIButton, name)?.content {
+        Content::UIButton(button) => Some(button),
+        _ => None,
+    }
 }
 
 /// The newest click on one of these buttons, and on which.
 pub(crate) fn last_click(state: &State, buttons: &[String]) -> Option<(Timestamp, String)> {
-    let click = |name: &String| {
-        let button = state.objects.get("UIButton", name)?;
-        Some((clicked(&button.object)?, name.clone()))
-    };
+    let click = |name: &String| Some((button(state, name)?.status.last_clicked_at?, name.clone()));
     // Of several at the same time the first counts.
     buttons.iter().filter_map(click).reduce(|newest, next| if next.0 > newest.0 { next } else { newest })
 }
 
 /// The newest click that asks for a start.
-fn last_start(state: &State, object: &Object) -> Option<(Timestamp, String)> {
-    let earliest = Timestamp::from_rfc3339(object.text("/spec/startOn/startAfter"));
-    let click = last_click(state, &object.texts("/spec/startOn/uiButtons"))?;
-    earliest.is_none_or(|earliest| click.0 >= earliest).then_some(click)
+fn last_start(state: &State, start_on: &StartOnSpec) -> Option<(Timestamp, String)> {
+    let click = last_click(state, &start_on.ui_buttons)?;
+    start_on.start_after.is_none_or(|earliest| click.0 >= earliest.0).then_some(click)
 }
 
 /// What has asked for things to begin, up to now. Clicks bear the clock of whoever clicked, saves our own: they are not
@@ -40,11 +37,15 @@ pub(crate) struct Triggers {
 }
 
 impl Triggers {
-    pub(super) fn of(state: &State, object: &Object) -> Self {
+    pub(super) fn new(
+        state: &State,
+        start_on: Option<&StartOnSpec>,
+        restart_on: Option<&RestartOnSpec>,
+    ) -> Self {
         Self {
-            start: last_start(state, object),
-            restart: last_click(state, &object.texts("/spec/restartOn/uiButtons")),
-            files: last_file_event(state, &object.texts("/spec/restartOn/fileWatches")),
+            start: start_on.and_then(|start_on| last_start(state, start_on)),
+            restart: restart_on.and_then(|restart_on| last_click(state, &restart_on.ui_buttons)),
+            files: restart_on.and_then(|restart_on| last_file_event(state, &restart_on.file_watches)),
         }
     }
 
@@ -83,51 +84,46 @@ pub(crate) fn last_file_event(state: &State, watches: &[String]) -> Option<Times
 
 /// The values that were entered with a click, as variables for the command it starts.
 pub(super) fn variables(state: &State, button: &str) -> Vec<(String, String)> {
-    let Some(button) = state.objects.get("UIButton", button).map(|made| &made.object) else {
-        return Vec::new();
-    };
-    let inputs = button.get("/spec/inputs").and_then(Value::as_array);
-    let statuses = button.get("/status/inputs").and_then(Value::as_array);
-    let status_of = |name: &str| statuses.into_iter().flatten().find(|status| status["name"] == *name);
-    inputs
-        .into_iter()
-        .flatten()
-        .map(|input| {
-            let name = input["name"].as_str().unwrap_or_default();
-            (name.to_owned(), entered(input, status_of(name).unwrap_or(&Value::Null)))
-        })
-        .collect()
+    let Some(button) = self::button(state, button) else { return Vec::new() };
+    let none = UIInputStatus::default();
+    let status_of = |name: &str| button.status.inputs.iter().find(|status| status.name == name);
+    let variable =
+        |input: &UIInputSpec| (input.name.clone(), entered(input, status_of(&input.name).unwrap_or(&none)));
+    button.spec.inputs.iter().map(variable).collect()
 }
 
-fn entered(input: &Value, status: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    if let Some(value) = status.pointer("/text/value") {
-        return text(value);
+fn entered(input: &UIInputSpec, status: &UIInputStatus) -> String {
+    if let Some(text) = &status.text {
+        return text.value.clone();
     }
-    if let Some(value) = status.pointer("/bool/value").and_then(Value::as_bool) {
-        let (word, field) = if value { ("true", "trueString") } else { ("false", "falseString") };
-        return input["bool"][field].as_str().unwrap_or(word).to_owned();
+    if let Some(entered) = &status.bool {
+        let spec = input.bool.clone().unwrap_or_default();
+        let (default, word) =
+            if entered.value { ("true", spec.true_string) } else { ("false", spec.false_string) };
+        return word.unwrap_or_else(|| default.to_owned());
     }
-    if let Some(value) = status.pointer("/hidden/value") {
-        return text(value);
+    if let Some(hidden) = &status.hidden {
+        return hidden.value.clone();
     }
-    let Some(value) = status.pointer("/choice/value") else { return String::new() };
+    let Some(choice) = &status.choice else { return String::new() };
     // What is none of the choices counts as the first.
-    let choices = input.pointer("/choice/choices").and_then(Value::as_array);
-    let choices: Vec<&Value> = choices.into_iter().flatten().collect();
-    let chosen = choices.iter().find(|choice| **choice == value).or(choices.first());
-    chosen.map(|choice| text(choice)).unwrap_or_default()
+    let choices = input.choice.as_ref().map_or(&[][..], |choice| &choice.choices);
+    choices.iter().find(|known| **known == choice.value).or(choices.first()).cloned().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
     fn every_kind_of_input_becomes_a_text() {
-        let said = |input: Value, status: Value| entered(&input, &status);
+        let said = |input: Value, status: Value| {
+            let input: UIInputSpec = serde_json::from_value(input).unwrap();
+            let status: UIInputStatus = serde_json::from_value(status).unwrap();
+            entered(&input, &status)
+        };
         assert_eq!(said(json!({"text": {}}), json!({"text": {"value": "me"}})), "me");
         assert_eq!(said(json!({"bool": {}}), json!({"bool": {"value": true}})), "true");
         let words = json!({"bool": {"trueString": "yes", "falseString": "no"}});
@@ -137,6 +133,6 @@ mod tests {
         let choice = json!({"choice": {"choices": ["a", "b"]}});
         assert_eq!(said(choice.clone(), json!({"choice": {"value": "b"}})), "b");
         assert_eq!(said(choice, json!({"choice": {"value": "z"}})), "a");
-        assert_eq!(said(json!({"text": {"defaultValue": "d"}}), Value::Null), "");
+        assert_eq!(said(json!({"text": {"defaultValue": "d"}}), json!({})), "");
     }
 }

@@ -1,31 +1,29 @@
-//! The objects of the API that tell of a resource or of the session: what Tilt's controllers keep, from the same state
-//! as everything else. Only lilt writes them, but for a few whose writing means something (see [`crate::objects`]).
+//! The objects of the API that show a resource or the session: what Tilt's controllers keep, from the same state as
+//! everything else. Only lilt writes them, except for a few whose writing means something (see [`crate::objects`]).
 
 mod images;
 mod kubernetes;
 mod local;
-mod pods;
 mod session;
 mod targets;
 mod watches;
 
-use lilt_api::specs;
-use lilt_api::{Object, ObjectKey, RuntimeStatus};
-use lilt_model::files::FileSet;
+use lilt_api::{
+    ApiContent, ConfigMap, ConfigMapDisableSource, ConfigMapStateSource, DisableSource, DisableStatus,
+    DockerComposeService, DockerComposeServiceSpec, DockerComposeServiceStatus, Object, ObjectKey,
+    ObjectKind, RuntimeStatus, StateSource, Time, ToggleButton, ToggleButtonSpec, ToggleButtonStateSpec,
+    UIButton, UIButtonSpec, UIButtonStatus, UIComponentLocation, UIHiddenInputSpec, UIInputSpec,
+};
 use lilt_model::resource::Body;
 use lilt_model::{ClusterName, ResourceName};
-use serde_json::{Map, Value, json};
 
-use crate::objects::{ANNOTATION_RESOURCE, FileEvents, show_notes};
+use crate::objects::{ANNOTATION_RESOURCE, show_notes};
 use crate::runtime::runtime;
 use crate::schedule::delivered;
 use crate::state::{BodyState, ResourceState, State};
 
-pub(crate) use images::stage_statuses;
 pub(crate) use kubernetes::text_hash;
-pub(crate) use pods::pod_status;
 pub use session::project_session_objects;
-pub(crate) use session::tell_cluster;
 pub use targets::project_targets;
 
 type Named = (ObjectKey, Object);
@@ -39,62 +37,42 @@ const MANAGED_BY: &str = "tilt.dev/managed-by";
 /// Which buttons are the page's own.
 const BUTTON_TYPE: &str = "tilt.dev/uibutton-type";
 
-fn object(kind: &str, name: &str, content: Value) -> Named {
-    let mut object = Object::named(name);
-    if let Value::Object(members) = content {
-        object.content = members;
-    }
-    write_unset_times(kind, &mut object);
-    (ObjectKey::new(kind, name), object)
+fn object<C: ApiContent>(name: &str, content: &C) -> Named {
+    (ObjectKey::new(C::KIND, name), Object::new(name, content))
 }
 
-/// Writes `null` for times of the status that nothing has set, where Tilt does.
-pub(crate) fn write_unset_times(kind: &str, object: &mut Object) {
-    let times: &[&str] = match kind {
-        "ExtensionRepo" => &["lastFetchedAt"],
-        "FileWatch" => &["monitorStartTime", "lastEventTime"],
-        "KubernetesApply" => &["lastApplyTime", "lastApplyStartTime"],
-        "KubernetesDiscovery" => &["monitorStartTime"],
-        "UIButton" => &["lastClickedAt"],
-        _ => return,
-    };
-    let status = object.content.entry("status").or_insert_with(|| json!({}));
-    let unset: Vec<&str> = times.iter().copied().filter(|time| status.get(time).is_none()).collect();
-    for time in unset {
-        status[time] = Value::Null;
-    }
-}
-
-/// The same with the annotation that says whose it is.
-fn owned(kind: &str, name: &str, resource: &ResourceName, content: Value) -> Named {
-    let (key, mut object) = object(kind, name, content);
-    object.metadata.insert("annotations".to_owned(), json!({ANNOTATION_RESOURCE: resource.as_str()}));
-    let span = match kind {
+/// Returns an object with the annotation that names its resource.
+fn owned<C: ApiContent>(name: &str, resource: &ResourceName, content: &C) -> Named {
+    let (key, mut object) = object(name, content);
+    object.annotate(ANNOTATION_RESOURCE, resource.as_str());
+    let span = match key.kind {
         // What a deployment leads to writes to its section.
-        "KubernetesApply" | "KubernetesDiscovery" | "PortForward" => format!("kubernetesapply:{resource}"),
-        "DockerComposeService" => format!("dockercompose:{name}"),
-        "LiveUpdate" => format!("liveupdate:{name}"),
-        "DockerImage" => format!("dockerimage:{name}"),
-        "CmdImage" => format!("cmdimage:{name}"),
-        "ImageMap" => format!("imagemap:{name}"),
-        "Cmd" => format!("cmd:{name}"),
+        ObjectKind::KubernetesApply | ObjectKind::KubernetesDiscovery | ObjectKind::PortForward => {
+            format!("kubernetesapply:{resource}")
+        }
+        ObjectKind::DockerComposeService => format!("dockercompose:{name}"),
+        ObjectKind::LiveUpdate => format!("liveupdate:{name}"),
+        ObjectKind::DockerImage => format!("dockerimage:{name}"),
+        ObjectKind::CmdImage => format!("cmdimage:{name}"),
+        ObjectKind::ImageMap => format!("imagemap:{name}"),
+        ObjectKind::Cmd => format!("cmd:{name}"),
         _ => return (key, object),
     };
-    object.annotate_unless_said(LOG_SPAN, &span);
+    object.annotate(LOG_SPAN, &span);
     (key, object)
 }
 
-/// The same with a section of the log of its own.
-fn owned_with_span(kind: &str, name: &str, resource: &ResourceName, content: Value, span: &str) -> Named {
-    let (key, mut object) = owned(kind, name, resource, content);
-    object.metadata["annotations"][LOG_SPAN] = json!(span);
+/// Returns an [`owned`] object with a section of the log of its own.
+fn owned_with_span<C: ApiContent>(name: &str, resource: &ResourceName, content: &C, span: &str) -> Named {
+    let (key, mut object) = owned(name, resource, content);
+    object.annotate(LOG_SPAN, span);
     (key, object)
 }
 
-/// And with the one that says that its writing alone does nothing.
-fn managed(kind: &str, name: &str, resource: &ResourceName, by: &str, content: Value) -> Named {
-    let (key, mut object) = owned(kind, name, resource, content);
-    object.annotate_unless_said(MANAGED_BY, by);
+/// Returns an [`owned`] object with the annotation that says that its writing alone does nothing.
+fn managed<C: ApiContent>(name: &str, resource: &ResourceName, by: &str, content: &C) -> Named {
+    let (key, mut object) = owned(name, resource, content);
+    object.annotate(MANAGED_BY, by);
     (key, object)
 }
 
@@ -118,13 +96,19 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
         (Body::Compose(spec), _) => {
             let images = (&*spec.images, &*spec.image_deps);
             images::objects(state, resource, images, &ClusterName::default(), None, &mut objects);
-            let written = specs::compose_service(spec).put("disableSource", disable_source(name)).value();
             let failure = resource.last().and_then(|last| last.failure.as_ref()).map(ToString::to_string);
-            let status = json!({
-                "applyError": failure.unwrap_or_default(), "disableStatus": disable_status(resource),
-            });
-            let content = json!({"spec": written, "status": status});
-            objects.push(managed("DockerComposeService", name.as_str(), name, "buildcontrol", content));
+            let service = DockerComposeService {
+                spec: DockerComposeServiceSpec {
+                    disable_source: Some(disable_source(name)),
+                    ..DockerComposeServiceSpec::from(spec)
+                },
+                status: DockerComposeServiceStatus {
+                    apply_error: failure.unwrap_or_default(),
+                    disable_status: Some(disable_status(resource)),
+                    ..DockerComposeServiceStatus::default()
+                },
+            };
+            objects.push(managed(name.as_str(), name, "buildcontrol", &service));
         }
         _ => {}
     }
@@ -132,44 +116,81 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
     objects
 }
 
-fn disable_source(name: &ResourceName) -> Value {
-    json!({"configMap": {"name": format!("{name}-disable"), "key": "isDisabled"}})
+/// Returns the value that switches a resource.
+pub(super) fn switch_source(name: &ResourceName) -> ConfigMapDisableSource {
+    ConfigMapDisableSource { name: format!("{name}-disable"), key: "isDisabled".to_owned() }
 }
 
-/// What the objects of a resource say of that.
-fn disable_status(resource: &ResourceState) -> Value {
+pub(super) fn disable_source(name: &ResourceName) -> DisableSource {
+    DisableSource { config_map: Some(switch_source(name)), ..DisableSource::default() }
+}
+
+/// Returns whether a resource is switched off, as its objects say it.
+fn disable_status(resource: &ResourceState) -> DisableStatus {
     let (name, disabled) = (&resource.spec.name, resource.disabled);
-    json!({
-        "disabled": disabled, "state": if disabled { "Disabled" } else { "Enabled" },
-        "reason": format!("ConfigMap/key \"{name}-disable\"/\"isDisabled\" is {disabled}"),
-        "lastUpdateTime": resource.switched.whole_seconds(),
-    })
+    DisableStatus {
+        disabled,
+        state: if disabled { "Disabled" } else { "Enabled" }.to_owned(),
+        reason: format!("ConfigMap/key \"{name}-disable\"/\"isDisabled\" is {disabled}"),
+        last_update_time: Some(Time(resource.switched)),
+    }
+}
+
+fn location(resource: &ResourceName) -> UIComponentLocation {
+    UIComponentLocation { component_id: resource.to_string(), component_type: "Resource".to_owned() }
 }
 
 /// What switches a resource: the value, and the button that writes it.
 fn switches(state: &State, resource: &ResourceState) -> Vec<Named> {
     let name = &resource.spec.name;
-    let own = format!("{name}-disable");
-    let location = json!({"componentID": name.as_str(), "componentType": "Resource"});
-    let on = json!({"text": "Enable Resource"});
-    let off = json!({"text": "Disable Resource", "requiresConfirmation": true});
-    let source = json!({"name": own, "key": "isDisabled", "onValue": "true", "offValue": "false"});
-    let content = json!({
-        "spec": {"location": location, "defaultOn": false, "on": on, "off": off, "stateSource": {"configMap": source}},
-        "status": {},
-    });
-    let (mut button, action) = if resource.disabled { (on, "off") } else { (off, "on") };
-    button["location"] = location;
-    button["inputs"] = json!([{"name": "action", "hidden": {"value": action}}]);
-    let toggle = toggle_button_name(name);
-    let value = json!({"data": {"isDisabled": resource.disabled.to_string()}});
-    let mut objects = vec![
-        owned("ConfigMap", &own, name, value),
-        owned("ToggleButton", &own, name, content),
-        owned("UIButton", &toggle, name, json!({"spec": button, "status": clicked(state, &toggle)})),
-    ];
+    let source = switch_source(name);
+    let own = source.name.clone();
+    let value = resource.disabled.to_string();
+    let map = ConfigMap { data: [(source.key.clone(), value)].into() };
+    let on = ToggleButtonStateSpec { text: "Enable Resource".to_owned(), ..Default::default() };
+    let off = ToggleButtonStateSpec {
+        text: "Disable Resource".to_owned(),
+        requires_confirmation: true,
+        ..Default::default()
+    };
+    let (shown, action) = if resource.disabled { (on.clone(), "off") } else { (off.clone(), "on") };
+    let toggle = ToggleButton {
+        spec: ToggleButtonSpec {
+            location: location(name),
+            default_on: false,
+            on,
+            off,
+            state_source: StateSource {
+                config_map: Some(ConfigMapStateSource {
+                    name: source.name,
+                    key: source.key,
+                    on_value: "true".to_owned(),
+                    off_value: "false".to_owned(),
+                }),
+            },
+        },
+        ..ToggleButton::default()
+    };
+    let action = UIInputSpec {
+        name: "action".to_owned(),
+        hidden: Some(UIHiddenInputSpec { value: action.to_owned() }),
+        ..UIInputSpec::default()
+    };
+    let button_name = toggle_button_name(name);
+    let button = UIButton {
+        spec: UIButtonSpec {
+            location: location(name),
+            text: shown.text,
+            requires_confirmation: shown.requires_confirmation,
+            inputs: vec![action],
+            ..UIButtonSpec::default()
+        },
+        status: click_status(state, &button_name),
+    };
+    let mut objects =
+        vec![owned(&own, name, &map), owned(&own, name, &toggle), owned(&button_name, name, &button)];
     for (_, object) in objects.iter_mut().skip(1) {
-        object.annotate_unless_said(BUTTON_TYPE, "DisableToggle");
+        object.annotate(BUTTON_TYPE, "DisableToggle");
     }
     objects
 }
@@ -178,36 +199,28 @@ pub(crate) fn toggle_button_name(name: &ResourceName) -> String {
     format!("toggle-{name}-disable")
 }
 
-/// What became of a button of lilt's own.
-fn clicked(state: &State, button: &str) -> Value {
-    state.objects.clicks.get(button).cloned().unwrap_or_else(|| json!({}))
+/// Returns the status of a button that lilt itself keeps.
+fn click_status(state: &State, button: &str) -> UIButtonStatus {
+    state.objects.clicks.get(button).cloned().unwrap_or_default()
 }
 
 pub(crate) fn stop_button_name(name: &ResourceName) -> String {
     format!("{name}-stopbuild")
 }
 
-/// Gives up the update that runs.
+/// Returns the button that cancels the running update.
 fn stop_button(state: &State, name: &ResourceName) -> Named {
-    let location = json!({"componentID": name.as_str(), "componentType": "Resource"});
-    let spec = json!({"text": "Stop Build", "iconName": "cancel", "location": location});
-    let content = json!({"spec": spec, "status": clicked(state, &stop_button_name(name))});
-    let (key, mut object) = owned("UIButton", &stop_button_name(name), name, content);
-    object.annotate_unless_said(BUTTON_TYPE, "StopBuild");
+    let button_name = stop_button_name(name);
+    let button = UIButton {
+        spec: UIButtonSpec {
+            location: location(name),
+            text: "Stop Build".to_owned(),
+            icon_name: "cancel".to_owned(),
+            ..UIButtonSpec::default()
+        },
+        status: click_status(state, &button_name),
+    };
+    let (key, mut object) = owned(&button_name, name, &button);
+    object.annotate(BUTTON_TYPE, "StopBuild");
     (key, object)
-}
-
-fn watch_spec(files: &FileSet, disable_source: Option<Value>) -> Value {
-    let ignores = files.ignores.iter().map(|rule| json!({"basePath": rule.base, "patterns": rule.patterns}));
-    let mut spec = json!({"watchedPaths": files.roots, "ignores": ignores.collect::<Vec<_>>()});
-    if let Some(source) = disable_source {
-        spec["disableSource"] = source;
-    }
-    spec
-}
-
-fn watch_content(spec: Value, events: &FileEvents) -> Value {
-    let mut status = Map::new();
-    events.tell(&mut status);
-    json!({"spec": spec, "status": status})
 }

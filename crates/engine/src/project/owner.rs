@@ -1,6 +1,6 @@
 //! To whom objects belong, as under Tilt: what a Tiltfile declares to the Tiltfile, the rest to what it was made for.
 
-use lilt_api::ObjectKey;
+use lilt_api::{ObjectKey, ObjectKind};
 use lilt_model::ResourceName;
 
 use super::toggle_button_name;
@@ -8,21 +8,21 @@ use crate::state::State;
 
 /// The owner of an object that lilt keeps to tell of a resource; of the session, if that has no name.
 pub fn project_owner(state: &State, key: &ObjectKey, of: &ResourceName) -> Option<ObjectKey> {
-    let made_for = |kind: &str| Some(ObjectKey::new(kind, of.as_str()));
-    match key.kind.as_str() {
+    let made_for = |kind: ObjectKind| Some(ObjectKey::new(kind, of.as_str()));
+    match key.kind {
         // A Tiltfile, and what only shows the session, belong to nobody.
-        "Tiltfile" | "UISession" => None,
-        "KubernetesDiscovery" => made_for("KubernetesApply"),
-        "PodLogStream" | "PortForward" => made_for("KubernetesDiscovery"),
-        "UIButton" if key.name == toggle_button_name(of) => {
-            Some(ObjectKey::new("ToggleButton", format!("{of}-disable")))
+        ObjectKind::Tiltfile | ObjectKind::UISession => None,
+        ObjectKind::KubernetesDiscovery => made_for(ObjectKind::KubernetesApply),
+        ObjectKind::PodLogStream | ObjectKind::PortForward => made_for(ObjectKind::KubernetesDiscovery),
+        ObjectKind::UIButton if key.name == toggle_button_name(of) => {
+            Some(ObjectKey::new(ObjectKind::ToggleButton, format!("{of}-disable")))
         }
         _ => Some(tiltfile(tiltfile_of(state, key, of))),
     }
 }
 
 fn tiltfile(name: ResourceName) -> ObjectKey {
-    ObjectKey::new("Tiltfile", name.as_str())
+    ObjectKey::new(ObjectKind::Tiltfile, name.as_str())
 }
 
 /// The Tiltfile that declares a resource. Of the session's own objects each tells of one, or of the main one.

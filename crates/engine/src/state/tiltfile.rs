@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use lilt_api::Object;
+use lilt_api::TiltfileSpec;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::secret::Secret;
 use lilt_model::{Failure, Timestamp};
@@ -56,8 +56,8 @@ pub(crate) struct TiltfileState {
 /// What loads a Tiltfile, and stops that, beside changes to what it read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Triggers {
-    /// The part of the object that names them.
-    pub(crate) object: Object,
+    /// The specification that names them, without the watch of what it read.
+    pub(crate) spec: TiltfileSpec,
     /// What of it has been followed.
     pub(crate) followed: objects::Triggers,
     pub(crate) stopped: Option<Timestamp>,
@@ -68,7 +68,7 @@ pub(crate) struct Triggers {
 impl Default for Triggers {
     fn default() -> Self {
         Self {
-            object: Object::default(),
+            spec: TiltfileSpec::default(),
             followed: objects::Triggers::default(),
             stopped: None,
             follows_files: true,

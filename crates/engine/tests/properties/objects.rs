@@ -2,7 +2,7 @@
 
 use lilt_api::check::check;
 use lilt_api::kinds::kinds;
-use lilt_api::{Notes, Object, ObjectKey};
+use lilt_api::{Notes, Object, ObjectKey, ObjectKind};
 use lilt_engine::{
     AppliedObjects, BuiltReference, CommandExit, Event, ForwardState, Owner, Plan, State, SyncFault, Task,
     TaskId, WatchId, plan,
@@ -13,19 +13,19 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Kinds that act without another machine; with what they are named after.
-const KINDS: [&str; 12] = [
-    "Cmd",
-    "FileWatch",
-    "UIButton",
-    "ConfigMap",
-    "ToggleButton",
-    "KubernetesApply",
-    "KubernetesDiscovery",
-    "PortForward",
-    "ImageMap",
-    "PodLogStream",
-    "DockerImage",
-    "LiveUpdate",
+const KINDS: [ObjectKind; 12] = [
+    ObjectKind::Cmd,
+    ObjectKind::FileWatch,
+    ObjectKind::UIButton,
+    ObjectKind::ConfigMap,
+    ObjectKind::ToggleButton,
+    ObjectKind::KubernetesApply,
+    ObjectKind::KubernetesDiscovery,
+    ObjectKind::PortForward,
+    ObjectKind::ImageMap,
+    ObjectKind::PodLogStream,
+    ObjectKind::DockerImage,
+    ObjectKind::LiveUpdate,
 ];
 /// Names that objects share, so that they find one another; two switch resources.
 const NAMES: [&str; 4] = ["o0", "o1", "a-disable", "w-disable"];
@@ -61,7 +61,7 @@ pub(crate) fn event(state: &State, step: &ObjectStep, time: i64) -> Option<Event
         ObjectStep::Put(kind, name, how, owned) => {
             let key = ObjectKey::new(KINDS[*kind], NAMES[*name]);
             let mut object = Object::named(&key.name);
-            object.content = content(&key.kind, *how).as_object().cloned().unwrap_or_default();
+            object.content = content(key.kind, *how).as_object().cloned().unwrap_or_default();
             if *owned {
                 let owner = format!("uid-{}", KINDS[usize::from(*how) % KINDS.len()]);
                 object.metadata.insert("ownerReferences".into(), json!([{"uid": owner}]));
@@ -77,7 +77,7 @@ pub(crate) fn event(state: &State, step: &ObjectStep, time: i64) -> Option<Event
         ObjectStep::Note(name) => {
             let notes =
                 Notes { labels: [("k".to_owned(), Some(time.to_string()))].into(), ..Notes::default() };
-            let key = ObjectKey::new("UIResource", ["a", "w", "c", "d"][*name]);
+            let key = ObjectKey::new(ObjectKind::UIResource, ["a", "w", "c", "d"][*name]);
             let of = key.name.as_str().into();
             Some(Event::ObjectNoted { key, of, notes: Box::new(notes) })
         }
@@ -94,11 +94,11 @@ fn click(button: &str, time: i64) -> Event {
     object.content.insert("spec".into(), json!({"text": "b", "location": location}));
     object.content.insert("status".into(), json!({"lastClickedAt": at, "inputs": inputs}));
     let uid = "uid-UIButton".to_owned();
-    Event::ObjectPut { key: ObjectKey::new("UIButton", button), object: Box::new(object), uid }
+    Event::ObjectPut { key: ObjectKey::new(ObjectKind::UIButton, button), object: Box::new(object), uid }
 }
 
 /// What objects say: bits choose what they name.
-fn content(kind: &str, how: u8) -> Value {
+fn content(kind: ObjectKind, how: u8) -> Value {
     let is = |bit: u8| how & (1 << bit) != 0;
     let map = json!({"configMap": {"name": if is(4) { "o0" } else { "a-disable" }, "key": "isDisabled"}});
     let source = if is(5) { map } else { Value::Null };
@@ -107,38 +107,44 @@ fn content(kind: &str, how: u8) -> Value {
     let word = ["true", "false", "maybe"][usize::from(how % 3)];
     let command = |word: &str| json!({"args": [word, how % 2]});
     match kind {
-        "Cmd" => {
+        ObjectKind::Cmd => {
             let probe = json!({"tcpSocket": {"port": 1234}, "periodSeconds": 1});
             json!({"spec": {"args": ["run", (how % 2).to_string()], "disableSource": source, "restartOn": restart,
             "readinessProbe": if is(3) { probe } else { Value::Null },
             "startOn": if is(7) { json!({"uiButtons": ["o0"]}) } else { Value::Null }}})
         }
-        "FileWatch" => {
+        ObjectKind::FileWatch => {
             json!({"spec": {"watchedPaths": [format!("/o/{}", how % 2)], "disableSource": source}})
         }
-        "UIButton" => {
+        ObjectKind::UIButton => {
             json!({"spec": {"text": "b", "location": {"componentID": "a", "componentType": "Resource"}}})
         }
-        "ConfigMap" => json!({"data": {"isDisabled": word}}),
-        "ToggleButton" => {
+        ObjectKind::ConfigMap => json!({"data": {"isDisabled": word}}),
+        ObjectKind::ToggleButton => {
             json!({"spec": {"location": {}, "on": {"text": "1"}, "off": {"text": "0"}, "defaultOn": false,
             "stateSource": {"configMap": {"name": "o1", "key": "isDisabled", "onValue": "true", "offValue": "false"}}}})
         }
-        "KubernetesApply" if is(1) => {
+        ObjectKind::KubernetesApply if is(1) => {
             json!({"spec": {"applyCmd": command("apply"), "deleteCmd": command("delete"),
             "disableSource": source, "restartOn": restart}})
         }
-        "KubernetesApply" => json!({"spec": {"yaml": format!("text {}", how % 4), "disableSource": source,
+        ObjectKind::KubernetesApply => {
+            json!({"spec": {"yaml": format!("text {}", how % 4), "disableSource": source,
             "imageMaps": if is(2) { json!(["w"]) } else { json!([]) }, "restartOn": restart,
-            "portForwardTemplateSpec": {"forwards": [{"containerPort": 80}]}}}),
-        "KubernetesDiscovery" => json!({"spec": {"watches": [{"namespace": "default", "uid": "uid-w"}],
-            "portForwardTemplateSpec": {"forwards": [{"containerPort": 80}]}}}),
-        "PortForward" => json!({"spec": {"podName": format!("pod-{}", how % 3), "namespace": "default",
-            "forwards": [{"containerPort": 80, "localPort": u16::from(how % 2)}, {"containerPort": 81}]}}),
-        "PodLogStream" => json!({"spec": {"pod": format!("pod-{}", how % 3)}}),
-        "DockerImage" => json!({"spec": {"ref": format!("o{}", how % 2), "context": "/o",
+            "portForwardTemplateSpec": {"forwards": [{"containerPort": 80}]}}})
+        }
+        ObjectKind::KubernetesDiscovery => {
+            json!({"spec": {"watches": [{"namespace": "default", "uid": "uid-w"}],
+            "portForwardTemplateSpec": {"forwards": [{"containerPort": 80}]}}})
+        }
+        ObjectKind::PortForward => {
+            json!({"spec": {"podName": format!("pod-{}", how % 3), "namespace": "default",
+            "forwards": [{"containerPort": 80, "localPort": u16::from(how % 2)}, {"containerPort": 81}]}})
+        }
+        ObjectKind::PodLogStream => json!({"spec": {"pod": format!("pod-{}", how % 3)}}),
+        ObjectKind::DockerImage => json!({"spec": {"ref": format!("o{}", how % 2), "context": "/o",
             "imageMaps": if is(2) { json!(["o1"]) } else { json!([]) }}}),
-        "LiveUpdate" => {
+        ObjectKind::LiveUpdate => {
             json!({"spec": {"basePath": "/o", "syncs": [{"localPath": ".", "containerPath": "/o"}],
             "sources": [{"fileWatch": "o0", "imageMap": "o0"}], "stopPaths": if is(2) { json!(["1"]) } else { json!([]) },
             "selector": {"kubernetes": {"discoveryName": if is(3) { "w" } else { "o0" }, "containerName": "w"}}}})
@@ -250,7 +256,7 @@ pub(crate) fn settling(state: &State) -> Option<Event> {
         }
         Task::Command { owner: owner @ Owner::Object(key), run, .. } => {
             let (_, object) = lilt_engine::project_object(state, key)?;
-            let is_waiting = object.get("/status/waiting").is_some();
+            let is_waiting = object.content["status"].get("waiting").is_some();
             is_waiting.then_some(Event::CommandStarted { owner: owner.clone(), run: *run, pid: 7 })
         }
         _ => None,
@@ -261,22 +267,24 @@ pub(crate) fn settling(state: &State) -> Option<Event> {
 pub(crate) fn check_settled(state: &State) {
     for key in state.object_keys() {
         let (_, object) = lilt_engine::project_object(state, key).expect("it is there");
-        let is_off = object.get("/status/disableStatus/disabled") == Some(&json!(true));
-        match key.kind.as_str() {
-            "Cmd" if !is_off && object.texts("/spec/startOn/uiButtons").is_empty() => {
-                assert!(object.get("/status/waiting").is_none(), "{key} never began: {object:?}");
+        let content = Value::Object(object.content.clone());
+        let get = |pointer: &str| content.pointer(pointer);
+        let is_off = get("/status/disableStatus/disabled") == Some(&json!(true));
+        let buttons = get("/spec/startOn/uiButtons").and_then(Value::as_array);
+        match key.kind {
+            ObjectKind::Cmd if !is_off && buttons.is_none_or(Vec::is_empty) => {
+                assert!(get("/status/waiting").is_none(), "{key} never began: {object:?}");
             }
-            "DockerImage" => {
-                let told = ["/status/completed", "/status/waiting"].map(|field| object.get(field).is_some());
+            ObjectKind::DockerImage => {
+                let told = ["/status/completed", "/status/waiting"].map(|field| get(field).is_some());
                 assert!(told.contains(&true), "{key} is neither built nor says why not: {object:?}");
             }
-            "PortForward" => {
-                let count = |field| object.get(field).and_then(Value::as_array).map(Vec::len);
+            ObjectKind::PortForward => {
+                let count = |field| get(field).and_then(Value::as_array).map(Vec::len);
                 assert_eq!(count("/status/forwardStatuses"), count("/spec/forwards"), "{key}: {object:?}");
             }
-            "KubernetesApply" if !is_off => {
-                let told =
-                    ["/status/lastApplyTime", "/status/error"].map(|field| object.get(field).is_some());
+            ObjectKind::KubernetesApply if !is_off => {
+                let told = ["/status/lastApplyTime", "/status/error"].map(|field| get(field).is_some());
                 assert!(told.contains(&true), "{key} is neither applied nor says why not: {object:?}");
             }
             _ => {}
@@ -284,7 +292,7 @@ pub(crate) fn check_settled(state: &State) {
         let mut whole =
             json!({"apiVersion": "tilt.dev/v1alpha1", "kind": key.kind, "metadata": object.metadata});
         whole.as_object_mut().expect("an object").extend(object.content.clone());
-        let kind = kinds().named(&key.kind).expect("a kind");
+        let kind = kinds().of(key.kind);
         // What the script itself wrote is not what is looked at.
         whole.as_object_mut().expect("an object").remove("spec");
         whole["metadata"].as_object_mut().expect("an object").remove("ownerReferences");

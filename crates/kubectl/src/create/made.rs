@@ -3,7 +3,12 @@
 use std::path::Path;
 
 use clap::Args;
+use lilt_api::{
+    API_VERSION, CmdSpec, ExtensionRepoSpec, ExtensionSpec, FileWatchSpec, IgnoreDef, ObjectKind,
+    RestartOnSpec,
+};
 use lilt_client::Connect;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::flags::Printing;
@@ -48,14 +53,16 @@ pub(crate) struct MakeCmd {
 impl MakeCmd {
     pub(crate) fn object(&self) -> Result<Value, Problem> {
         let dir = absolute(self.workdir.as_deref().unwrap_or("."))?;
-        let mut spec = json!({"args": self.command, "dir": dir});
-        if !self.env.is_empty() {
-            spec["env"] = json!(self.env);
-        }
-        if !self.filewatch.is_empty() {
-            spec["restartOn"] = json!({"fileWatches": self.filewatch});
-        }
-        Ok(object("Cmd", &self.name, spec))
+        let file_watches = self.filewatch.clone();
+        let spec = CmdSpec {
+            args: self.command.clone(),
+            dir,
+            env: self.env.clone(),
+            restart_on: (!file_watches.is_empty())
+                .then_some(RestartOnSpec { file_watches, ui_buttons: Vec::new() }),
+            ..CmdSpec::default()
+        };
+        Ok(object(ObjectKind::Cmd, &self.name, &spec))
     }
 }
 
@@ -81,11 +88,12 @@ pub(crate) struct MakeFilewatch {
 impl MakeFilewatch {
     pub(crate) fn object(&self) -> Result<Value, Problem> {
         let paths: Vec<String> = self.paths.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?;
-        let mut spec = json!({"watchedPaths": paths});
-        if !self.ignore.is_empty() {
-            spec["ignores"] = json!([{"basePath": absolute(".")?, "patterns": self.ignore}]);
-        }
-        Ok(object("FileWatch", &self.name, spec))
+        let ignores = match self.ignore.as_slice() {
+            [] => Vec::new(),
+            patterns => vec![IgnoreDef { base_path: absolute(".")?, patterns: patterns.to_vec() }],
+        };
+        let spec = FileWatchSpec { watched_paths: paths, ignores, disable_source: None };
+        Ok(object(ObjectKind::FileWatch, &self.name, &spec))
     }
 }
 
@@ -117,11 +125,9 @@ pub(crate) struct MakeExt {
 impl MakeExt {
     pub(crate) fn object(&self) -> Value {
         let path = self.path.as_ref().unwrap_or(&self.name);
-        let mut spec = json!({"repoName": self.repo, "repoPath": path});
-        if !self.args.is_empty() {
-            spec["args"] = json!(self.args);
-        }
-        object("Extension", &self.name, spec)
+        let spec =
+            ExtensionSpec { repo_name: self.repo.clone(), repo_path: path.clone(), args: self.args.clone() };
+        object(ObjectKind::Extension, &self.name, &spec)
     }
 }
 
@@ -146,16 +152,17 @@ pub(crate) struct MakeRepo {
 
 impl MakeRepo {
     pub(crate) fn object(&self) -> Value {
-        let mut spec = json!({"url": self.url});
-        if let Some(reference) = &self.reference {
-            spec["ref"] = json!(reference);
-        }
-        object("ExtensionRepo", &self.name, spec)
+        let spec = ExtensionRepoSpec {
+            url: self.url.clone(),
+            reference: self.reference.clone().unwrap_or_default(),
+            ..ExtensionRepoSpec::default()
+        };
+        object(ObjectKind::ExtensionRepo, &self.name, &spec)
     }
 }
 
-fn object(kind: &str, name: &str, spec: Value) -> Value {
-    json!({"apiVersion": "tilt.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+fn object(kind: ObjectKind, name: &str, spec: &impl Serialize) -> Value {
+    json!({"apiVersion": API_VERSION, "kind": kind.name(), "metadata": {"name": name}, "spec": spec})
 }
 
 /// Without `.` and `..`, as seen from this folder.

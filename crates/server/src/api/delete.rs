@@ -108,7 +108,7 @@ impl Write<'_> {
         let options = if body.is_empty() { Value::Null } else { read_body(body)? };
         let selector = list.selector()?;
         let dry_run = self.is_dry_run()? || options.get("dryRun").is_some_and(|dry| !dry.is_null());
-        let (version, found) = self.api.reader.list(self.kind.name, None, usize::MAX);
+        let (version, found) = self.api.reader.list(self.kind.kind, None, usize::MAX);
         let mut items = Vec::new();
         for object in found.into_iter().filter(|object| selector.matches_text(object.text())) {
             match self.delete_one(&object.key.name, &options, dry_run).await {

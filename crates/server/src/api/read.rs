@@ -113,7 +113,7 @@ pub(crate) fn get(
     headers: &HeaderMap,
 ) -> Result<Response, StatusError> {
     let found =
-        api.reader.get(&Key::new(kind.name, name)).ok_or_else(|| StatusError::not_found(kind, name))?;
+        api.reader.get(&Key::new(kind.kind, name)).ok_or_else(|| StatusError::not_found(kind, name))?;
     let shape = Shape::accepted(headers, query.attached());
     Ok(json_response(StatusCode::OK, shape.of(api, kind, found.text())))
 }
@@ -127,7 +127,7 @@ pub(crate) fn list(
     let selector = query.selector()?;
     let after = query.r#continue.as_deref().filter(|token| !token.is_empty()).map(read_token).transpose()?;
     let limit = query.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
-    let (version, found) = api.reader.list(kind.name, after.as_deref(), usize::MAX);
+    let (version, found) = api.reader.list(kind.kind, after.as_deref(), usize::MAX);
     let mut chosen: Vec<Snapshot> =
         found.into_iter().filter(|object| selector.matches_text(object.text())).collect();
     let remaining = chosen.len().saturating_sub(limit);
@@ -204,7 +204,7 @@ pub(crate) fn watch(
         watch.version = from.unwrap_or_default().parse().map_err(|_| invalid())?;
         // A version that is too old is refused at once.
         api.reader
-            .events_since(kind.name, watch.version)
+            .events_since(kind.kind, watch.version)
             .map_err(|expired| StatusError::expired(expired.newest))?;
         String::new()
     };
@@ -237,7 +237,7 @@ struct Watch {
 impl Watch {
     /// Returns all objects as if they had just been added, with a bookmark at the end if that is wanted.
     fn initial_chunk(&mut self, marks_end: bool) -> String {
-        let (version, objects) = self.api.reader.list(self.kind.name, None, usize::MAX);
+        let (version, objects) = self.api.reader.list(self.kind.kind, None, usize::MAX);
         self.version = version;
         let chosen = objects.iter().filter(|object| self.selector.matches_text(object.text()));
         let mut text = String::new();
@@ -274,7 +274,7 @@ impl Watch {
                 }
                 _ = self.wait_for_changes() => {}
             }
-            match self.api.reader.events_since(self.kind.name, self.version) {
+            match self.api.reader.events_since(self.kind.kind, self.version) {
                 Err(expired) => {
                     // It fell behind what is remembered: it lists again.
                     self.ended = true;
@@ -361,6 +361,7 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use lilt_api::ObjectKind;
     use lilt_api::kinds::kinds;
     use lilt_model::Timestamp;
     use lilt_store::{Draft, LogWriter, Writer};
@@ -378,7 +379,7 @@ mod tests {
         let now = tokio::time::Instant::now();
         let watch = Watch {
             api,
-            kind: kinds().named("ConfigMap").expect("a kind"),
+            kind: kinds().of(ObjectKind::ConfigMap),
             shape: Shape::Whole,
             selector: ListQuery::default().selector().expect("everything"),
             version: 0,
@@ -391,7 +392,7 @@ mod tests {
         (writer, watch)
     }
 
-    fn put(writer: &mut Writer, kind: &'static str, name: &str) {
+    fn put(writer: &mut Writer, kind: ObjectKind, name: &str) {
         let draft = Draft::new(Key::new(kind, name), None, &json!({"name": name}).to_string(), "{}");
         writer.put(draft);
         writer.commit(Timestamp::ZERO);
@@ -411,7 +412,7 @@ mod tests {
         let (mut writer, mut watch) = watcher(None);
         let busy = async {
             for number in 0..100 {
-                put(&mut writer, "UIButton", &number.to_string());
+                put(&mut writer, ObjectKind::UIButton, &number.to_string());
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         };
@@ -424,14 +425,14 @@ mod tests {
             (event_type.as_str(), version.parse::<u64>().is_ok_and(|version| version >= 29)),
             ("BOOKMARK", true)
         );
-        put(&mut writer, "ConfigMap", "one");
+        put(&mut writer, ObjectKind::ConfigMap, "one");
         assert_eq!(read(watch.next_chunk().await).0, "ADDED");
     }
 
     #[tokio::test(start_paused = true)]
     async fn watch_ends_with_a_bookmark() {
         let (mut writer, mut watch) = watcher(Some(10));
-        put(&mut writer, "ConfigMap", "one");
+        put(&mut writer, ObjectKind::ConfigMap, "one");
         assert_eq!(read(watch.next_chunk().await).0, "ADDED");
         let (event_type, version) = read(watch.next_chunk().await);
         assert_eq!((event_type.as_str(), version.as_str()), ("BOOKMARK", "1"));

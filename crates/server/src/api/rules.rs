@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 
 use lilt_api::check::complete;
 use lilt_api::kinds::{Kind, Type};
+use lilt_api::{
+    ClusterSpec, Content, ExtensionRepoSpec, FileWatchSpec, KubernetesApplySpec, KubernetesDiscoverySpec,
+    LiveUpdateSpec, ObjectKind, PortForwardSpec, SessionSpec, ToggleButtonSpec, UIButtonSpec,
+};
 use serde_json::{Map, Value, json};
 
 use super::status_error::Cause;
@@ -23,41 +27,50 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
             complete(part, value);
         }
     }
-    let clustered = ["KubernetesApply", "KubernetesDiscovery", "PodLogStream", "PortForward"];
-    if clustered.contains(&kind.name) && text(object, "/spec/cluster").is_empty() {
+    let is_in_cluster = matches!(
+        kind.kind,
+        ObjectKind::KubernetesApply
+            | ObjectKind::KubernetesDiscovery
+            | ObjectKind::PodLogStream
+            | ObjectKind::PortForward
+    );
+    if is_in_cluster && text(object, "/spec/cluster").is_empty() {
         object["spec"]["cluster"] = json!("default");
     }
 }
 
 /// Everything that is wrong with an object.
-pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
+pub(crate) fn violations(object: &Value, content: &Content) -> Vec<Cause> {
     let mut causes = name(object);
-    match kind.name {
-        "Cluster" => registry(object, &mut causes),
-        "ExtensionRepo" => extension_repo(object, &mut causes),
-        "FileWatch" => file_watch(object, &mut causes),
-        "KubernetesApply" => kubernetes_apply(object, &mut causes),
-        "KubernetesDiscovery" => kubernetes_discovery(object, &mut causes),
-        "LiveUpdate" => live_update(object, &mut causes),
-        "PortForward" => port_forward(object, &mut causes),
-        "Session" => session(object, &mut causes),
-        "ToggleButton" => toggle_button(object, &mut causes),
-        "UIButton" => ui_button(object, &mut causes),
-        _ => {}
+    match content {
+        Content::Cluster(cluster) => registry(&cluster.spec, &mut causes),
+        Content::ExtensionRepo(repository) => extension_repo(&repository.spec, &mut causes),
+        Content::FileWatch(watch) => file_watch(&watch.spec, &mut causes),
+        Content::KubernetesApply(apply) => kubernetes_apply(&apply.spec, &mut causes),
+        Content::KubernetesDiscovery(discovery) => kubernetes_discovery(&discovery.spec, &mut causes),
+        Content::LiveUpdate(update) => live_update(&update.spec, &mut causes),
+        Content::PortForward(forward) => port_forward(&forward.spec, &mut causes),
+        Content::Session(session) => self::session(&session.spec, &mut causes),
+        Content::ToggleButton(button) => toggle_button(&button.spec, &mut causes),
+        Content::UIButton(button) => ui_button(&button.spec, &mut causes),
+        Content::Cmd(_)
+        | Content::CmdImage(_)
+        | Content::ConfigMap(_)
+        | Content::DockerComposeLogStream(_)
+        | Content::DockerComposeService(_)
+        | Content::DockerImage(_)
+        | Content::Extension(_)
+        | Content::ImageMap(_)
+        | Content::PodLogStream(_)
+        | Content::Tiltfile(_)
+        | Content::UIResource(_)
+        | Content::UISession(_) => {}
     }
     causes
 }
 
 fn text<'o>(object: &'o Value, path: &str) -> &'o str {
     object.pointer(path).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn list<'o>(object: &'o Value, path: &str) -> &'o [Value] {
-    object.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-fn is_there(object: &Value, path: &str) -> bool {
-    object.pointer(path).is_some_and(|value| !value.is_null())
 }
 
 /// As it stands in addresses: Kubernetes lets everything be a name that is safe there.
@@ -81,16 +94,14 @@ fn name(object: &Value) -> Vec<Cause> {
     causes
 }
 
-fn registry(object: &Value, causes: &mut Vec<Cause>) {
-    if !is_there(object, "/spec/defaultRegistry") {
-        return;
-    }
-    let host = text(object, "/spec/defaultRegistry/host");
-    if host.is_empty() {
+fn registry(spec: &ClusterSpec, causes: &mut Vec<Cause>) {
+    let Some(registry) = &spec.default_registry else { return };
+    if registry.host.is_empty() {
         causes.push(Cause::required("spec.defaultRegistry.host", "the registry's address is missing"));
     }
-    for field in ["host", "hostFromContainerRuntime"] {
-        let host = text(object, &format!("/spec/defaultRegistry/{field}"));
+    for (field, host) in
+        [("host", &registry.host), ("hostFromContainerRuntime", &registry.host_from_container_runtime)]
+    {
         let is_reference = lilt_model::reference::Reference::parse(&format!("{host}/image")).is_ok();
         if !host.is_empty() && !is_reference {
             let field = format!("spec.defaultRegistry.{field}");
@@ -99,8 +110,8 @@ fn registry(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-fn extension_repo(object: &Value, causes: &mut Vec<Cause>) {
-    let url = text(object, "/spec/url");
+fn extension_repo(spec: &ExtensionRepoSpec, causes: &mut Vec<Cause>) {
+    let url = spec.url.as_str();
     let value = json!(url);
     let file = url.strip_prefix("file://");
     if file.is_none() && !url.starts_with("https://") && !url.starts_with("http://") {
@@ -111,96 +122,86 @@ fn extension_repo(object: &Value, causes: &mut Vec<Cause>) {
             &value,
             "a file:// address must be absolute: file:///home/me/repo",
         ));
-    } else if file.is_some() && !text(object, "/spec/gitSubpath").is_empty() {
-        let subpath = &object["spec"]["gitSubpath"];
-        causes.push(Cause::invalid("spec.gitSubpath", subpath, "does not go with a file:// address"));
+    } else if file.is_some() && !spec.git_subpath.is_empty() {
+        let subpath = json!(spec.git_subpath);
+        causes.push(Cause::invalid("spec.gitSubpath", &subpath, "does not go with a file:// address"));
     }
 }
 
-fn file_watch(object: &Value, causes: &mut Vec<Cause>) {
-    if list(object, "/spec/watchedPaths").is_empty() {
+fn file_watch(spec: &FileWatchSpec, causes: &mut Vec<Cause>) {
+    if spec.watched_paths.is_empty() {
         causes.push(Cause::required("spec.watchedPaths", "at least one path is needed"));
     }
 }
 
-fn kubernetes_apply(object: &Value, causes: &mut Vec<Cause>) {
+fn kubernetes_apply(spec: &KubernetesApplySpec, causes: &mut Vec<Cause>) {
     const STRATEGIES: [&str; 2] = ["default", "selectors-only"];
-    let strategy = text(object, "/spec/discoveryStrategy");
+    let strategy = spec.discovery_strategy.as_str();
     if !strategy.is_empty() && !STRATEGIES.contains(&strategy) {
         causes.push(Cause::unsupported("spec.discoveryStrategy", &json!(strategy), &STRATEGIES));
     }
-    let command = is_there(object, "/spec/applyCmd");
-    match (text(object, "/spec/yaml").is_empty(), command) {
-        (false, true) => {
-            let value = &object["spec"]["applyCmd"];
+    match (spec.yaml.is_empty(), &spec.apply_cmd) {
+        (false, Some(command)) => {
             causes.push(Cause::invalid(
                 "spec.applyCmd",
-                value,
+                &json!(command),
                 "either spec.yaml or spec.applyCmd, not both",
             ));
         }
-        (true, false) => {
+        (true, None) => {
             causes.push(Cause::required("spec.yaml", "either spec.yaml or spec.applyCmd is needed"))
         }
-        (true, true) if list(object, "/spec/applyCmd/args").is_empty() => {
+        (true, Some(command)) if command.args.is_empty() => {
             causes.push(Cause::required("spec.applyCmd.args", "the command is missing"));
         }
         _ => {}
     }
 }
 
-fn kubernetes_discovery(object: &Value, causes: &mut Vec<Cause>) {
-    let watches = list(object, "/spec/watches");
-    if watches.is_empty() && list(object, "/spec/extraSelectors").is_empty() {
+fn kubernetes_discovery(spec: &KubernetesDiscoverySpec, causes: &mut Vec<Cause>) {
+    if spec.watches.is_empty() && spec.extra_selectors.is_empty() {
         causes.push(Cause::required("spec.watches", "at least one of watches and extraSelectors is needed"));
     }
-    for (index, _) in watches.iter().enumerate().filter(|(_, watch)| text(watch, "/namespace").is_empty()) {
+    for (index, _) in spec.watches.iter().enumerate().filter(|(_, watch)| watch.namespace.is_empty()) {
         causes.push(Cause::required(&format!("spec.watches[{index}].namespace"), "the namespace is missing"));
     }
 }
 
-fn live_update(object: &Value, causes: &mut Vec<Cause>) {
-    let syncs = list(object, "/spec/syncs");
-    if syncs.is_empty() && list(object, "/spec/execs").is_empty() {
+fn live_update(spec: &LiveUpdateSpec, causes: &mut Vec<Cause>) {
+    if spec.syncs.is_empty() && spec.execs.is_empty() {
         causes.push(Cause::required("spec.syncs", "at least one sync or one exec is needed"));
     }
-    for (index, sync) in syncs.iter().enumerate() {
-        if !text(sync, "/containerPath").starts_with('/') {
+    for (index, sync) in spec.syncs.iter().enumerate() {
+        if !sync.container_path.starts_with('/') {
             let field = format!("spec.syncs[{index}].containerPath");
-            causes.push(Cause::invalid(&field, &sync["containerPath"], "must be absolute"));
+            causes.push(Cause::invalid(&field, &json!(sync.container_path), "must be absolute"));
         }
     }
-    if is_there(object, "/spec/selector/kubernetes") {
-        if text(object, "/spec/selector/kubernetes/discoveryName").is_empty() {
+    if let Some(selector) = &spec.selector.kubernetes {
+        if selector.discovery_name.is_empty() {
             causes.push(Cause::required("spec.selector.kubernetes.discoveryName", "the name is missing"));
         }
-        let ways = ["image", "imageMapName", "containerName"];
-        let given =
-            ways.iter().filter(|way| !text(object, &format!("/spec/selector/kubernetes/{way}")).is_empty());
-        if given.count() != 1 {
+        let ways = [&selector.image, &selector.image_map_name, &selector.container_name];
+        if ways.into_iter().filter(|way| !way.is_empty()).count() != 1 {
             let why = "exactly one of image, imageMapName and containerName is needed";
             causes.push(Cause::required("spec.selector.kubernetes", why));
         }
-    } else if is_there(object, "/spec/selector/dockerCompose")
-        && text(object, "/spec/selector/dockerCompose/service").is_empty()
-    {
+    } else if spec.selector.docker_compose.as_ref().is_some_and(|selector| selector.service.is_empty()) {
         causes.push(Cause::required("spec.selector.dockerCompose.service", "the service is missing"));
     }
 }
 
-fn port_forward(object: &Value, causes: &mut Vec<Cause>) {
-    if text(object, "/spec/podName").is_empty() {
+fn port_forward(spec: &PortForwardSpec, causes: &mut Vec<Cause>) {
+    if spec.pod_name.is_empty() {
         causes.push(Cause::required("spec.podName", "the pod is missing"));
     }
-    let forwards = list(object, "/spec/forwards");
-    if forwards.is_empty() {
+    if spec.forwards.is_empty() {
         causes.push(Cause::required("spec.forwards", "at least one forward is needed"));
     }
     let mut seen = BTreeSet::new();
-    for (index, forward) in forwards.iter().enumerate() {
-        let port = |name: &str| forward.get(name).and_then(Value::as_i64).unwrap_or_default();
+    for (index, forward) in spec.forwards.iter().enumerate() {
         let field = |name: &str| format!("spec.forwards[{index}].{name}");
-        let (local, container) = (port("localPort"), port("containerPort"));
+        let (local, container) = (forward.local_port, forward.container_port);
         if local != 0 && !seen.insert(local) {
             causes.push(Cause::duplicate(&field("localPort"), &json!(local)));
         }
@@ -217,57 +218,65 @@ fn port_forward(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-fn session(object: &Value, causes: &mut Vec<Cause>) {
+fn session(spec: &SessionSpec, causes: &mut Vec<Cause>) {
     const CONDITIONS: [&str; 2] = ["manual", "ci"];
-    if text(object, "/spec/tiltfilePath").is_empty() {
+    if spec.tiltfile_path.is_empty() {
         causes.push(Cause::required("spec.tiltfilePath", "the path is missing"));
     }
-    let condition = text(object, "/spec/exitCondition");
+    let condition = spec.exit_condition.as_str();
     if !CONDITIONS.contains(&condition) {
         causes.push(Cause::unsupported("spec.exitCondition", &json!(condition), &CONDITIONS));
     }
 }
 
-fn toggle_button(object: &Value, causes: &mut Vec<Cause>) {
-    if !is_there(object, "/spec/stateSource/configMap") {
-        causes.push(Cause::required("spec.stateSource.configMap", "it says where the state is kept"));
-    } else if text(object, "/spec/stateSource/configMap/onValue")
-        == text(object, "/spec/stateSource/configMap/offValue")
-    {
-        let value = &object["spec"]["stateSource"]["configMap"];
-        causes.push(Cause::invalid("spec.stateSource.configMap", value, "onValue and offValue must differ"));
+fn toggle_button(spec: &ToggleButtonSpec, causes: &mut Vec<Cause>) {
+    match &spec.state_source.config_map {
+        None => causes.push(Cause::required("spec.stateSource.configMap", "it says where the state is kept")),
+        Some(source) if source.on_value == source.off_value => {
+            let value = json!(source);
+            causes.push(Cause::invalid(
+                "spec.stateSource.configMap",
+                &value,
+                "onValue and offValue must differ",
+            ));
+        }
+        Some(_) => {}
     }
 }
 
-fn ui_button(object: &Value, causes: &mut Vec<Cause>) {
-    for (field, why) in [
-        ("text", "a button needs a text"),
-        ("location.componentID", "it says where the button stands"),
-        ("location.componentType", "it says where the button stands: Resource or Global"),
+fn ui_button(spec: &UIButtonSpec, causes: &mut Vec<Cause>) {
+    for (field, value, why) in [
+        ("text", &spec.text, "a button needs a text"),
+        ("location.componentID", &spec.location.component_id, "it says where the button stands"),
+        (
+            "location.componentType",
+            &spec.location.component_type,
+            "it says where the button stands: Resource or Global",
+        ),
     ] {
-        if text(object, &format!("/spec/{}", field.replace('.', "/"))).is_empty() {
+        if value.is_empty() {
             causes.push(Cause::required(&format!("spec.{field}"), why));
         }
     }
-    let icon = text(object, "/spec/iconSVG");
-    if !icon.is_empty() && !icon.contains("<svg") {
-        causes.push(Cause::invalid("spec.iconSVG", &json!(icon), "is no <svg> element"));
+    if !spec.icon_svg.is_empty() && !spec.icon_svg.contains("<svg") {
+        causes.push(Cause::invalid("spec.iconSVG", &json!(spec.icon_svg), "is no <svg> element"));
     }
     let mut seen = BTreeSet::new();
-    for (index, input) in list(object, "/spec/inputs").iter().enumerate() {
+    for (index, input) in spec.inputs.iter().enumerate() {
         let field = format!("spec.inputs[{index}]");
-        if !seen.insert(text(input, "/name")) {
-            causes.push(Cause::duplicate(&format!("{field}.name"), &input["name"]));
+        if !seen.insert(&input.name) {
+            causes.push(Cause::duplicate(&format!("{field}.name"), &json!(input.name)));
         }
-        let kinds = ["text", "bool", "hidden", "choice"];
-        if kinds.iter().filter(|kind| is_there(input, &format!("/{kind}"))).count() != 1 {
+        let kinds =
+            [input.text.is_some(), input.bool.is_some(), input.hidden.is_some(), input.choice.is_some()];
+        if kinds.into_iter().filter(|is_given| *is_given).count() != 1 {
             causes.push(Cause::invalid(
                 &field,
-                input,
+                &json!(input),
                 "exactly one of text, bool, hidden and choice is needed",
             ));
         }
-        if is_there(input, "/choice") && list(input, "/choice/choices").is_empty() {
+        if input.choice.as_ref().is_some_and(|choice| choice.choices.is_empty()) {
             causes.push(Cause::required(
                 &format!("{field}.choice.choices"),
                 "a choice needs something to choose",

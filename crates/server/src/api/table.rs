@@ -1,7 +1,7 @@
 //! Objects as a table, for people who type `get`.
 
-use lilt_api::annotation;
 use lilt_api::kinds::Kind;
+use lilt_api::{ObjectKind, annotation};
 use lilt_model::Timestamp;
 use serde_json::{Value, json};
 
@@ -12,58 +12,63 @@ type Column = (&'static str, &'static str);
 const WAIT_REASON: &str = "/status/waiting/reason";
 
 fn columns(kind: &Kind) -> &'static [Column] {
-    match kind.name {
-        "UIResource" => &[
+    match kind.kind {
+        ObjectKind::UIResource => &[
             ("Update", "/status/updateStatus"),
             ("Runtime", "/status/runtimeStatus"),
             ("Waiting", WAIT_REASON),
             ("Pod", "/status/k8sResourceInfo/podName"),
         ],
-        "Cmd" => {
+        ObjectKind::Cmd => {
             &[("Args", "/spec/args"), ("Pid", "/status/running/pid"), ("Exit", "/status/terminated/exitCode")]
         }
-        "UIButton" => &[
+        ObjectKind::UIButton => &[
             ("Text", "/spec/text"),
             ("Component", "/spec/location/componentID"),
             ("Clicked", "/status/lastClickedAt"),
         ],
-        "ToggleButton" => &[("Component", "/spec/location/componentID"), ("Error", "/status/error")],
-        "FileWatch" => &[
+        ObjectKind::ToggleButton => {
+            &[("Component", "/spec/location/componentID"), ("Error", "/status/error")]
+        }
+        ObjectKind::FileWatch => &[
             ("Paths", "/spec/watchedPaths"),
             ("Last Event", "/status/lastEventTime"),
             ("Error", "/status/error"),
         ],
-        "Session" => {
+        ObjectKind::Session => {
             &[("Tiltfile", "/spec/tiltfilePath"), ("Done", "/status/done"), ("Error", "/status/error")]
         }
-        "UISession" => &[("Version", "/status/runningTiltBuild/version")],
-        "Tiltfile" => &[("Path", "/spec/path"), ("Error", "/status/terminated/error")],
-        "Cluster" => &[
+        ObjectKind::UISession => &[("Version", "/status/runningTiltBuild/version")],
+        ObjectKind::Tiltfile => &[("Path", "/spec/path"), ("Error", "/status/terminated/error")],
+        ObjectKind::Cluster => &[
             ("Version", "/status/version"),
             ("Context", "/status/connection/kubernetes/context"),
             ("Error", "/status/error"),
         ],
-        "KubernetesApply" => &[("Applied", "/status/lastApplyTime"), ("Error", "/status/error")],
-        "KubernetesDiscovery" => &[("Pods", "/status/pods")],
-        "PortForward" => &[("Pod", "/spec/podName"), ("Forwards", "/spec/forwards")],
-        "PodLogStream" => {
+        ObjectKind::KubernetesApply => &[("Applied", "/status/lastApplyTime"), ("Error", "/status/error")],
+        ObjectKind::KubernetesDiscovery => &[("Pods", "/status/pods")],
+        ObjectKind::PortForward => &[("Pod", "/spec/podName"), ("Forwards", "/spec/forwards")],
+        ObjectKind::PodLogStream => {
             &[("Pod", "/spec/pod"), ("Namespace", "/spec/namespace"), ("Error", "/status/error")]
         }
-        "ImageMap" => &[("Selector", "/spec/selector"), ("Image", "/status/image")],
-        "DockerImage" | "CmdImage" => {
+        ObjectKind::ImageMap => &[("Selector", "/spec/selector"), ("Image", "/status/image")],
+        ObjectKind::DockerImage | ObjectKind::CmdImage => {
             &[("Ref", "/spec/ref"), ("Built", "/status/ref"), ("Error", "/status/completed/error")]
         }
-        "LiveUpdate" => &[("Base Path", "/spec/basePath"), ("Failed", "/status/failed/reason")],
-        "DockerComposeService" => &[
+        ObjectKind::LiveUpdate => &[("Base Path", "/spec/basePath"), ("Failed", "/status/failed/reason")],
+        ObjectKind::DockerComposeService => &[
             ("Service", "/spec/service"),
             ("State", "/status/containerState/status"),
             ("Error", "/status/applyError"),
         ],
-        "DockerComposeLogStream" => &[("Service", "/spec/service"), ("Error", "/status/error")],
-        "Extension" => &[("Repo", "/spec/repoName"), ("Path", "/status/path"), ("Error", "/status/error")],
-        "ExtensionRepo" => &[("Url", "/spec/url"), ("Ref", "/spec/ref"), ("Error", "/status/error")],
-        "ConfigMap" => &[("Data", "/data")],
-        _ => &[],
+        ObjectKind::DockerComposeLogStream => &[("Service", "/spec/service"), ("Error", "/status/error")],
+        ObjectKind::Extension => {
+            &[("Repo", "/spec/repoName"), ("Path", "/status/path"), ("Error", "/status/error")]
+        }
+        ObjectKind::ExtensionRepo => {
+            &[("Url", "/spec/url"), ("Ref", "/spec/ref"), ("Error", "/status/error")]
+        }
+        ObjectKind::ConfigMap => &[("Data", "/data")],
     }
 }
 
@@ -162,7 +167,7 @@ mod tests {
     fn waiting(hold: &Value, words: &str, status: &Value) -> Value {
         let annotations = json!({annotation::HOLD_DATA: hold.to_string(), annotation::HOLD: words});
         let object = json!({"metadata": {"name": "web", "annotations": annotations}, "status": status});
-        let kind = kinds().named("UIResource").expect("it is a kind");
+        let kind = kinds().of(ObjectKind::UIResource);
         table(kind, &[object], Attached::Nothing, Timestamp::ZERO)["rows"][0]["cells"][3].clone()
     }
 

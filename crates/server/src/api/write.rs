@@ -3,6 +3,7 @@
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use lilt_api::Content;
 use lilt_api::check::{Fault, check, prune};
 use lilt_api::kinds::Kind;
 use lilt_store::{Action, Key, Refusal, Snapshot, WriteRequest};
@@ -206,7 +207,7 @@ impl Write<'_> {
     }
 
     pub(super) fn current(&self, name: &str) -> Option<Snapshot> {
-        self.api.reader.get(&Key::new(self.kind.name, name))
+        self.api.reader.get(&Key::new(self.kind.kind, name))
     }
 
     pub(super) fn is_dry_run(&self) -> Result<bool, StatusError> {
@@ -221,7 +222,7 @@ impl Write<'_> {
 
     pub(super) async fn send(&self, name: &str, action: Action) -> Result<Snapshot, StatusError> {
         let (reply, answer) = oneshot::channel();
-        let request = WriteRequest { key: Key::new(self.kind.name, name), action, reply };
+        let request = WriteRequest { key: Key::new(self.kind.kind, name), action, reply };
         self.api.writes.send(request).await.map_err(|_| StatusError::ending())?;
         match answer.await.unwrap_or(Err(Refusal::Ending)) {
             Ok(stored) => Ok(stored),
@@ -262,11 +263,7 @@ impl Write<'_> {
         let (unknown, invalid): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|it| it.fault == Fault::Unknown);
         if let Some(first) = invalid.first() {
-            let message = format!(
-                "{} in version \"v1alpha1\" cannot be handled as a {}: {first}",
-                self.kind.name, self.kind.name
-            );
-            return Err(StatusError::bad_request(message));
+            return Err(self.undecodable(first));
         }
         let messages: Vec<String> = unknown.iter().map(ToString::to_string).collect();
         let warnings = match self.query.field_validation.as_deref().unwrap_or("Warn") {
@@ -284,11 +281,19 @@ impl Write<'_> {
         object["apiVersion"] = json!("tilt.dev/v1alpha1");
         object["kind"] = json!(self.kind.name);
         fill(self.kind, &mut object);
-        let causes = violations(self.kind, &object);
+        let content = Content::parse(self.kind.kind, object.as_object().unwrap_or(&Map::new()))
+            .map_err(|error| self.undecodable(&error))?;
+        let causes = violations(&object, &content);
         if !causes.is_empty() {
             return Err(StatusError::invalid(self.kind, &name_of(&object), &causes));
         }
         Ok((object, warnings))
+    }
+
+    fn undecodable(&self, why: &dyn std::fmt::Display) -> StatusError {
+        let kind = self.kind.name;
+        let message = format!("{kind} in version \"v1alpha1\" cannot be handled as a {kind}: {why}");
+        StatusError::bad_request(message)
     }
 
     /// Refuses an object of another kind, group or name than that of the path.

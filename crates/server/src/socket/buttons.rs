@@ -1,5 +1,6 @@
 //! The buttons that a page shows: those of the Tiltfile and of extensions, as the object API has them.
 
+use lilt_api::ObjectKind;
 use std::sync::Arc;
 
 use lilt_store::{Reader, Snapshot, WatchEvent, WatchEventType};
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::protocol::ServerMessage;
 
-const KIND: &str = "UIButton";
+const KIND: ObjectKind = ObjectKind::UIButton;
 
 /// More than a Tiltfile has; the page would not show more either.
 const MOST: usize = 10_000;

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
+use lilt_api::ObjectKind;
 use lilt_model::secret::{Redactor, redact_values};
 use lilt_model::timeline::UpdateRecord;
 use lilt_model::{ResourceName, Timestamp};
@@ -21,7 +22,7 @@ use crate::Context;
 pub const SNAPSHOT_BEGIN: &str = "{\"view\":";
 
 /// Kinds of the object API that tell of a resource in its cluster.
-const KINDS: [&str; 2] = ["KubernetesDiscovery", "PortForward"];
+const KINDS: [ObjectKind; 2] = [ObjectKind::KubernetesDiscovery, ObjectKind::PortForward];
 
 /// Questions about resources that are on their way at the same time.
 const AT_ONCE: usize = 4;
@@ -108,7 +109,7 @@ pub fn snapshot_view(reader: Reader) -> impl Iterator<Item = String> + use<> {
 
 /// What stands behind the view, and when it was made.
 pub fn snapshot_end(reader: &Reader, reports: Reports, now: Timestamp) -> String {
-    let of_kind = |kind: &'static str| (kind.to_owned(), objects_of(reader, kind));
+    let of_kind = |kind: ObjectKind| (kind.name().to_owned(), objects_of(reader, kind));
     let beyond = Beyond {
         timeline: reader.timeline(None).into_iter().collect(),
         objects: KINDS.into_iter().map(of_kind).filter(|(_, found)| !found.is_empty()).collect(),

@@ -12,6 +12,7 @@ use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
+use lilt_api::ObjectKind;
 use lilt_model::Timestamp;
 use lilt_model::log::Line;
 use lilt_store::{Expired, Filter, LogReader, Reader, WatchEvent, WatchEventType};
@@ -198,7 +199,7 @@ fn newest_lines(logs: &LogReader, from: u64, end: u64, cancel: &CancellationToke
 }
 
 /// Returns the objects that changed after a revision, each as it is now.
-fn changed(reader: &Reader, kind: &'static str, after: u64, now: Timestamp) -> Result<Vec<Value>, Expired> {
+fn changed(reader: &Reader, kind: ObjectKind, after: u64, now: Timestamp) -> Result<Vec<Value>, Expired> {
     let (_, events) = reader.last_events_since(kind, after)?;
     let value = |event: &Arc<WatchEvent>| match event.event_type {
         WatchEventType::Deleted => removed(&event.object.key.name, now),

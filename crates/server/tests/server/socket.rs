@@ -1,7 +1,7 @@
 //! What a page sees over its WebSocket.
 
 use futures_util::SinkExt;
-use lilt_api::UpdateStatus;
+use lilt_api::{ObjectKind, UpdateStatus};
 use lilt_model::log::Line;
 use lilt_model::request::{Request, TriggerReason};
 use lilt_model::{ResourceName, Timestamp};
@@ -65,7 +65,7 @@ async fn a_page_gets_everything_then_changes() {
 
     let mut changed = resource("a", 0);
     changed.status.update_status = UpdateStatus::Error;
-    server.writer.remove(Key::new("UIResource", "b"));
+    server.writer.remove(Key::new(ObjectKind::UIResource, "b"));
     server.commit([changed.clone()]);
     let ServerMessage::State { complete, resources, removed, session } = page.answer().await else {
         panic!("no state")
@@ -250,7 +250,7 @@ async fn buttons(page: &mut Page) -> (bool, Vec<String>, Vec<String>) {
 #[tokio::test]
 async fn buttons_come_change_and_go() {
     let mut server = Server::start_with_api(&[], None).await;
-    let key = |name: &str| Key::new("UIButton", name);
+    let key = |name: &str| Key::new(ObjectKind::UIButton, name);
     let draft = |name: &str, text: &str| {
         let metadata = format!(r#"{{"name":"{name}"}}"#);
         Draft::new(key(name), None, &metadata, &format!(r#"{{"spec":{{"text":"{text}"}}}}"#))

@@ -1,7 +1,7 @@
 //! Tilt's WebSocket, as its scripts see it.
 
 use futures_util::StreamExt;
-use lilt_api::UpdateStatus;
+use lilt_api::{ObjectKind, UpdateStatus};
 use lilt_store::Key;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
@@ -39,7 +39,7 @@ async fn the_whole_view_comes_first_and_then_what_changed() {
 
     let mut changed = resource("api", 0);
     changed.status.update_status = UpdateStatus::InProgress;
-    server.writer.remove(Key::new("UIResource", "web"));
+    server.writer.remove(Key::new(ObjectKind::UIResource, "web"));
     server.commit([changed]);
     let next = view(&mut page).await;
     assert!(next.get("isComplete").is_none() && next.get("logList").is_none(), "{next}");

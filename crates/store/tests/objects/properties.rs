@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lilt_api::ObjectKind;
 use lilt_model::Timestamp;
 use lilt_store::{Key, Reader, WatchEventType, Writer};
 use proptest::prelude::*;
 
 use super::{command, command_key, put, resource, resource_key, store};
 
-const KINDS: [&str; 2] = ["UIResource", "Cmd"];
+const KINDS: [ObjectKind; 2] = [ObjectKind::UIResource, ObjectKind::Cmd];
 
 /// What one change of a commit does.
 #[derive(Clone, Debug)]
@@ -49,13 +50,13 @@ fn apply(writer: &mut Writer, steps: &[Step]) {
 #[derive(Default)]
 struct Watcher {
     objects: BTreeMap<Key, String>,
-    versions: BTreeMap<&'static str, u64>,
+    versions: BTreeMap<ObjectKind, u64>,
 }
 
 impl Watcher {
     fn follow(&mut self, reader: &Reader) {
         for kind in KINDS {
-            let events = self.versions.get(kind).and_then(|from| reader.events_since(kind, *from).ok());
+            let events = self.versions.get(&kind).and_then(|from| reader.events_since(kind, *from).ok());
             let Some((version, events)) = events else {
                 self.list(reader, kind);
                 continue;
@@ -75,7 +76,7 @@ impl Watcher {
     }
 
     /// Starts over.
-    fn list(&mut self, reader: &Reader, kind: &'static str) {
+    fn list(&mut self, reader: &Reader, kind: ObjectKind) {
         let (version, objects) = reader.list(kind, None, usize::MAX);
         self.objects.retain(|key, _| key.kind != kind);
         self.objects.extend(objects.into_iter().map(|it| (it.key.clone(), it.text().to_string())));
@@ -131,7 +132,7 @@ proptest! {
         prop_assert_eq!(&watcher.objects, &listed.objects);
         // Both kinds of readers see the same resources.
         let watched: Vec<&str> =
-            listed.objects.keys().filter(|key| key.kind == "UIResource").map(|key| &*key.name).collect();
+            listed.objects.keys().filter(|key| key.kind == ObjectKind::UIResource).map(|key| &*key.name).collect();
         prop_assert_eq!(watched, expected.orders.keys().map(String::as_str).collect::<Vec<_>>());
     }
 
@@ -172,7 +173,7 @@ fn commit_is_visible_in_one_step() {
                 page.follow(&reader);
                 let orders: Vec<i32> = page.orders.values().copied().collect();
                 assert!(orders.iter().all(|order| *order == orders[0]), "{orders:?}");
-                let (version, objects) = reader.list("UIResource", None, usize::MAX);
+                let (version, objects) = reader.list(ObjectKind::UIResource, None, usize::MAX);
                 assert_eq!(objects.iter().map(|object| object.version).max(), Some(version));
                 assert_eq!(version % 3, 0, "a position between two changes of a commit");
             }

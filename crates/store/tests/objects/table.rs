@@ -1,5 +1,6 @@
 //! Single objects and lists.
 
+use lilt_api::ObjectKind;
 use lilt_model::Timestamp;
 use lilt_store::{Draft, Key, Snapshot};
 use serde_json::{Value, json};
@@ -61,7 +62,7 @@ fn managed_fields_are_for_readers_of_text_only() {
 #[test]
 fn session_is_put_together_from_its_fragments() {
     let (mut writer, reader) = store();
-    let key = Key::new("Session", "Tiltfile");
+    let key = Key::new(ObjectKind::Session, "Tiltfile");
     let rest = "{\"status\":{\"targets\":[1]}}";
     put(&mut writer, [Draft::new(key.clone(), Some("u"), "{\"name\":\"Tiltfile\"}", rest)]);
     writer.put_fragment("b".into(), Some("3,4".into()));
@@ -69,13 +70,13 @@ fn session_is_put_together_from_its_fragments() {
     writer.commit(Timestamp::ZERO);
     let session = reader.get(&key).expect("it exists");
     assert!(session.text().ends_with("{\"targets\":[1,2,3,4]}}"), "{}", session.text());
-    let (version, events) = reader.events_since("Session", 1).expect("all is remembered");
+    let (version, events) = reader.events_since(ObjectKind::Session, 1).expect("all is remembered");
     assert_eq!((version, events.len(), events[0].object.version), (3, 1, 3));
     writer.put_fragment("b".into(), None);
     writer.put_fragment("a".into(), Some("2".into()));
     writer.commit(Timestamp::ZERO);
     assert!(reader.get(&key).expect("it exists").text().ends_with("[1,2]}}"));
-    assert!(reader.events_since("Session", 4).expect("nothing since").1.is_empty());
+    assert!(reader.events_since(ObjectKind::Session, 4).expect("nothing since").1.is_empty());
 }
 
 #[test]
@@ -102,10 +103,10 @@ fn objects_alike_but_for_a_word_keep_their_texts() {
     let button = |of: &str, is_on: bool| {
         let (name, rest) = (format!("toggle-{of}"), format!("{{\"spec\":\"{of}: {is_on}\"}}"));
         let metadata = format!("{{\"name\":\"{name}\"}}");
-        Draft::new(Key::new("UIButton", &name), None, &metadata, &rest).alike_but_for(of)
+        Draft::new(Key::new(ObjectKind::UIButton, &name), None, &metadata, &rest).alike_but_for(of)
     };
     let text = |of: &str| {
-        let found = reader.get(&Key::new("UIButton", &format!("toggle-{of}"))).expect("it exists");
+        let found = reader.get(&Key::new(ObjectKind::UIButton, &format!("toggle-{of}"))).expect("it exists");
         serde_json::from_str::<Value>(found.text()).expect("JSON")["spec"].clone()
     };
     put(&mut writer, [button("web", true), button("api", true)]);
@@ -118,9 +119,16 @@ fn objects_alike_but_for_a_word_keep_their_texts() {
 fn lists_come_in_pages_of_one_kind() {
     let (mut writer, reader) = store();
     put(&mut writer, [command("a", ""), command("b", ""), command("c", "")]);
-    put(&mut writer, [Draft::new(Key::new("ConfigMap", "x"), Some("u"), "{\"name\":\"x\"}", "{}")]);
-    let (version, page) = reader.list("Cmd", None, 2);
+    put(&mut writer, [Draft::new(Key::new(ObjectKind::ConfigMap, "x"), Some("u"), "{\"name\":\"x\"}", "{}")]);
+    let (version, page) = reader.list(ObjectKind::Cmd, None, 2);
     assert_eq!((version, names(&page)), (4, vec!["a", "b"]));
-    assert_eq!(names(&reader.list("Cmd", Some("b"), 2).1), ["c"]);
-    assert_eq!((reader.count("Cmd"), reader.count("ConfigMap"), reader.count("UIButton")), (3, 1, 0));
+    assert_eq!(names(&reader.list(ObjectKind::Cmd, Some("b"), 2).1), ["c"]);
+    assert_eq!(
+        (
+            reader.count(ObjectKind::Cmd),
+            reader.count(ObjectKind::ConfigMap),
+            reader.count(ObjectKind::UIButton)
+        ),
+        (3, 1, 0)
+    );
 }

@@ -15,9 +15,9 @@ use std::collections::HashMap;
 use std::fmt;
 
 use allocative::Allocative;
-use lilt_api::API_VERSION;
+use lilt_api::{API_VERSION, Content, ObjectKind};
 use lilt_model::Failure;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 use starlark::any::ProvidesStaticType;
 use starlark::docs::{DocFunction, DocItem, DocMember, DocReturn, DocString};
 use starlark::environment::GlobalsBuilder;
@@ -128,18 +128,22 @@ impl<'v> StarlarkValue<'v> for Constructor {
             .copied()
             .collect();
         let fields = reader.part(maker, "", &own)?;
-        let problems = check::problems(kind, &fields);
+        let mut object = Map::new();
+        object.insert("apiVersion".to_owned(), API_VERSION.into());
+        object.insert("kind".to_owned(), kind.name().into());
+        object.insert("metadata".to_owned(), metadata);
+        match kind {
+            ObjectKind::ConfigMap => object.extend(fields),
+            _ => {
+                object.insert("spec".to_owned(), Json::Object(fields));
+            }
+        }
+        let content = Content::parse(kind, &object).map_err(|error| function.refuse(error.to_string()))?;
+        let problems = check::problems(&content);
         if !problems.is_empty() {
             return Err(function.refuse(problems.join("; ")));
         }
-        let mut object = json!({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata});
-        match kind {
-            "ConfigMap" => {
-                object.as_object_mut().into_iter().for_each(|object| object.extend(fields.clone()))
-            }
-            _ => object["spec"] = Json::Object(fields.clone()),
-        }
-        register(session, object)?;
+        register(session, Json::Object(object))?;
         Ok(Value::new_none())
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use lilt_api::kinds::kinds;
-use lilt_api::{UIResource, UISession};
+use lilt_api::{ObjectKind, UIResource, UISession};
 use lilt_host::session_dir::SessionDir;
 use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, ResourceName, SpanId, Timestamp};
@@ -116,13 +115,13 @@ pub(super) fn open(text: &[u8]) -> Result<Stored, Failure> {
 /// The objects of the API that the page shows.
 fn drafts(objects: BTreeMap<String, Vec<Value>>) -> impl Iterator<Item = Draft> {
     objects.into_iter().flat_map(|(kind, objects)| {
-        let kind = kinds().named(&kind).map(|kind| kind.name);
+        let kind = ObjectKind::named(&kind);
         objects.into_iter().filter_map(move |object| draft(kind?, object))
     })
 }
 
 /// Without what the store adds by itself.
-fn draft(kind: &'static str, mut object: Value) -> Option<Draft> {
+fn draft(kind: ObjectKind, mut object: Value) -> Option<Draft> {
     let members = object.as_object_mut()?;
     let mut metadata = members.remove("metadata")?;
     for name in ["apiVersion", "kind"] {

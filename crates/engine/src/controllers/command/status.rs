@@ -1,8 +1,7 @@
 //! What readers see of commands: the status of a `Cmd`.
 
-use lilt_api::fields::Fields;
+use lilt_api::{CmdStateRunning, CmdStateTerminated, CmdStateWaiting, CmdStatus};
 use lilt_model::Timestamp;
-use serde_json::{Map, Value, json};
 
 use super::state::{CommandPhase, Readiness};
 use crate::event::CommandExit;
@@ -10,26 +9,25 @@ use crate::owner::Owner;
 use crate::state::State;
 
 /// The status of a command; of one that was not started it says that it waits.
-pub(crate) fn status(state: &State, owner: &Owner) -> Map<String, Value> {
-    let status = match state.commands.get(owner).map(|run| &run.phase) {
-        None | Some(CommandPhase::Starting) => json!({"waiting": {}}),
-        Some(CommandPhase::Running { pid, since, readiness }) => {
-            let mut status = json!({"running": {"pid": pid, "startedAt": since}});
-            if *readiness == Readiness::Ready {
-                status["ready"] = json!(true);
-            }
-            status
-        }
+pub(crate) fn status(state: &State, owner: &Owner) -> CmdStatus {
+    match state.commands.get(owner).map(|run| &run.phase) {
+        None | Some(CommandPhase::Starting) => waiting(),
+        Some(CommandPhase::Running { pid, since, readiness }) => CmdStatus {
+            running: Some(CmdStateRunning { pid: api_pid(*pid), started_at: Some(*since) }),
+            ready: *readiness == Readiness::Ready,
+            ..CmdStatus::default()
+        },
         Some(CommandPhase::Ended { exit, at, ran }) => {
             let (ready, pid, since) =
                 ran.as_ref().map_or((false, 0, *at), |ran| (ran.ready, ran.pid, ran.since));
             terminated(ready, pid, since, *at, exit)
         }
-    };
-    match status {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
     }
+}
+
+/// The status of a command that has not begun.
+pub(crate) fn waiting() -> CmdStatus {
+    CmdStatus { waiting: Some(CmdStateWaiting::default()), ..CmdStatus::default() }
 }
 
 /// The status of a command that has ended.
@@ -39,13 +37,19 @@ pub(crate) fn terminated(
     started: Timestamp,
     finished: Timestamp,
     exit: &CommandExit,
-) -> Value {
-    let (code, reason) = exit.code_and_reason();
-    let ended = Fields::new()
-        .put("pid", pid)
-        .put("startedAt", json!(started))
-        .put("finishedAt", json!(finished))
-        .put("exitCode", code)
-        .put_unless_empty("reason", reason);
-    Fields::new().put_unless_empty("ready", ready).put("terminated", ended.finish()).value()
+) -> CmdStatus {
+    let (exit_code, reason) = exit.code_and_reason();
+    let ended = CmdStateTerminated {
+        pid: api_pid(pid),
+        started_at: Some(started),
+        finished_at: Some(finished),
+        exit_code,
+        reason,
+    };
+    CmdStatus { ready, terminated: Some(ended), ..CmdStatus::default() }
+}
+
+/// Returns a process id as the API writes it. No system has larger ones.
+pub(crate) fn api_pid(pid: u32) -> i32 {
+    i32::try_from(pid).unwrap_or(i32::MAX)
 }

@@ -1,6 +1,6 @@
 //! Which containers of a pod.
 
-use lilt_api::Object;
+use lilt_api::PodLogStreamSpec;
 use serde::{Deserialize, Serialize};
 
 /// Selects containers by name.
@@ -11,12 +11,13 @@ pub struct ContainerFilter {
     pub ignored: Vec<String>,
 }
 
-impl ContainerFilter {
-    /// As a `PodLogStream` says.
-    pub fn of(object: &Object) -> Self {
-        Self { only: object.texts("/spec/onlyContainers"), ignored: object.texts("/spec/ignoreContainers") }
+impl From<&PodLogStreamSpec> for ContainerFilter {
+    fn from(spec: &PodLogStreamSpec) -> Self {
+        Self { only: spec.only_containers.clone(), ignored: spec.ignore_containers.clone() }
     }
+}
 
+impl ContainerFilter {
     pub fn matches(&self, container: &str) -> bool {
         let is_named = |names: &[String]| names.iter().any(|name| name == container);
         (self.only.is_empty() || is_named(&self.only)) && !is_named(&self.ignored)

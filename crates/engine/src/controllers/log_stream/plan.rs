@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use lilt_model::Timestamp;
+use lilt_api::Content;
 
 use super::ContainerFilter;
-use crate::objects::{cluster_of, log_resource, named_pod};
+use crate::objects::{ObjectRecord, cluster_named, log_resource, named_pod};
 use crate::owner::Owner;
 use crate::plan::Plan;
 use crate::state::State;
@@ -31,17 +31,20 @@ pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
             pods.filter(|_| state.clusters.get(&cluster).info.is_some()).map(task).collect()
         }
         Owner::Object(key) => {
-            let Some(object) = state.objects.made.get(key).map(|made| &made.object) else {
+            let Some(ObjectRecord { object, content: Content::PodLogStream(stream), .. }) =
+                state.objects.made.get(key)
+            else {
                 return Plan::new();
             };
-            let is_reached = state.clusters.get(&cluster_of(state, object)).info.is_some();
-            let pod = named_pod(state, key, object, "/spec/pod").filter(|_| is_reached);
+            let spec = &stream.spec;
+            let is_reached = state.clusters.get(&cluster_named(state, &spec.cluster)).info.is_some();
+            let pod = named_pod(state, &spec.cluster, &spec.namespace, &spec.pod).filter(|_| is_reached);
             let task = |pod: &Arc<_>| Task::LogStream {
                 owner: owner.clone(),
                 resource: log_resource(object),
                 pod: Arc::clone(pod),
-                containers: ContainerFilter::of(object),
-                since: Timestamp::from_rfc3339(object.text("/spec/sinceTime")),
+                containers: ContainerFilter::from(spec),
+                since: spec.since_time.map(|time| time.0),
                 notices: None,
             };
             pod.map(task).into_iter().collect()

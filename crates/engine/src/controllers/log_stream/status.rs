@@ -1,46 +1,40 @@
 //! What readers see of log streams.
 
-use lilt_api::fields::Fields;
-use lilt_api::{ObjectKey, specs};
+use lilt_api::{ContainerLogStreamStatus, Content, ObjectKey, PodLogStreamStatus, QUIET_CONTAINERS};
 use lilt_model::cluster::{Container, ContainerState, Pod};
-use serde_json::{Map, Value, json};
 
 use super::ContainerFilter;
-use crate::objects::named_pod;
+use crate::objects::{cluster_named, cluster_trouble, named_pod};
 use crate::state::State;
 
-/// Writes the status of a `PodLogStream`; `trouble` is why it cannot work.
-pub(crate) fn status(
-    state: &State,
-    key: &ObjectKey,
-    trouble: Option<String>,
-    status: &mut Map<String, Value>,
-) {
-    let Some(object) = state.objects.made.get(key).map(|made| &made.object) else { return };
-    match (trouble, named_pod(state, key, object, "/spec/pod")) {
-        (None, Some(pod)) => {
-            let statuses = container_statuses(pod, &ContainerFilter::of(object));
-            status.insert("containerStatuses".to_owned(), json!(statuses));
-        }
-        (trouble, _) => {
-            let error = trouble.unwrap_or_else(|| format!("pod not found: {}", object.text("/spec/pod")));
-            status.insert("error".to_owned(), json!(error));
-        }
+/// Returns the status of a `PodLogStream`.
+pub(crate) fn status(state: &State, key: &ObjectKey) -> PodLogStreamStatus {
+    let Some(Content::PodLogStream(stream)) = state.objects.made.get(key).map(|made| &made.content) else {
+        return PodLogStreamStatus::default();
+    };
+    let spec = &stream.spec;
+    let trouble = cluster_trouble(state, &cluster_named(state, &spec.cluster));
+    match (trouble, named_pod(state, &spec.cluster, &spec.namespace, &spec.pod)) {
+        (None, Some(pod)) => PodLogStreamStatus {
+            container_statuses: container_statuses(pod, &ContainerFilter::from(spec)),
+            error: String::new(),
+        },
+        (trouble, _) => PodLogStreamStatus {
+            container_statuses: Vec::new(),
+            error: trouble.unwrap_or_else(|| format!("pod not found: {}", spec.pod)),
+        },
     }
 }
 
 /// How far the log of each container is.
-pub(crate) fn container_statuses(pod: &Pod, filter: &ContainerFilter) -> Vec<Value> {
-    let is_shown = |name: &str| !specs::QUIET_CONTAINERS.contains(&name) && filter.matches(name);
+pub(crate) fn container_statuses(pod: &Pod, filter: &ContainerFilter) -> Vec<ContainerLogStreamStatus> {
+    let is_shown = |name: &str| !QUIET_CONTAINERS.contains(&name) && filter.matches(name);
     let shown = pod.containers.iter().filter(|container| is_shown(&container.name));
-    let status = |container: &Container| {
-        let active = matches!(container.state, ContainerState::Running { .. });
-        let ended = matches!(container.state, ContainerState::Terminated { .. });
-        Fields::new()
-            .put("name", container.name.as_str())
-            .put_unless_empty("active", active)
-            .put_unless_empty("terminated", ended)
-            .value()
+    let status = |container: &Container| ContainerLogStreamStatus {
+        active: matches!(container.state, ContainerState::Running { .. }),
+        error: String::new(),
+        name: container.name.clone(),
+        terminated: matches!(container.state, ContainerState::Terminated { .. }),
     };
     shown.map(status).collect()
 }

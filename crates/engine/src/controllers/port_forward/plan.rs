@@ -1,12 +1,13 @@
 //! One task per forward.
 
+use lilt_api::Content;
 use lilt_model::cluster::PodPhase;
 use lilt_model::kubernetes::Forward;
 use lilt_model::{ClusterName, ResourceName};
 
 use super::reconcile::wanted;
 use super::target::forward_target;
-use crate::objects::{cluster_of, log_resource, named_pod};
+use crate::objects::{ObjectRecord, cluster_named, log_resource, named_pod};
 use crate::owner::Owner;
 use crate::plan::Plan;
 use crate::state::State;
@@ -34,8 +35,12 @@ fn cluster_and_log(state: &State, owner: &Owner) -> Option<(ClusterName, Resourc
     match owner {
         Owner::Resource(name) => Some((state.cluster_of(name), name.clone())),
         Owner::Object(key) => {
-            let object = &state.objects.made.get(key)?.object;
-            Some((cluster_of(state, object), log_resource(object)))
+            let ObjectRecord { object, content: Content::PortForward(forward), .. } =
+                state.objects.made.get(key)?
+            else {
+                return None;
+            };
+            Some((cluster_named(state, &forward.spec.cluster), log_resource(object)))
         }
     }
 }
@@ -45,8 +50,9 @@ fn target(state: &State, owner: &Owner, forward: &Forward) -> Option<ForwardTarg
     match owner {
         Owner::Resource(name) => forward_target(state, state.resources.get(name)?.kubernetes()?, forward),
         Owner::Object(key) => {
-            let object = &state.objects.made.get(key)?.object;
-            let pod = named_pod(state, key, object, "/spec/podName")?;
+            let Content::PortForward(object) = &state.objects.made.get(key)?.content else { return None };
+            let spec = &object.spec;
+            let pod = named_pod(state, &spec.cluster, &spec.namespace, &spec.pod_name)?;
             let is_up = !pod.deleting && pod.phase == PodPhase::Running;
             is_up.then(|| ForwardTarget { pod: pod.reference(), port: forward.container_port })
         }

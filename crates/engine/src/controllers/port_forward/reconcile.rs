@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lilt_api::reading;
+use lilt_api::Content;
 use lilt_model::Failure;
 use lilt_model::kubernetes::{Forward, ForwardPlace};
 use lilt_model::resource::Body;
@@ -19,9 +19,10 @@ pub(super) fn wanted(state: &State, owner: &Owner) -> BTreeMap<ForwardSlot, Forw
             Some(Body::Kubernetes(spec)) => spec.forwards.clone(),
             _ => Vec::new(),
         },
-        Owner::Object(key) => {
-            reading::forwards(state.objects.made.get(key).and_then(|made| made.object.get("/spec")))
-        }
+        Owner::Object(key) => match state.objects.made.get(key).map(|made| &made.content) {
+            Some(Content::PortForward(object)) => object.spec.forwards.iter().map(Forward::from).collect(),
+            _ => Vec::new(),
+        },
     };
     slots(owner, forwards).collect()
 }

@@ -1,8 +1,7 @@
 //! What readers see of forwards.
 
-use lilt_api::fields::Fields;
+use lilt_api::ForwardStatus;
 use lilt_model::kubernetes::Forward;
-use serde_json::{Value, json};
 
 use super::reconcile::slots;
 use crate::event::ForwardState;
@@ -13,7 +12,12 @@ use crate::state::State;
 /// chosen.
 ///
 /// `trouble` is why none of them can work.
-pub(crate) fn status(state: &State, owner: &Owner, forwards: Vec<Forward>, trouble: Option<&str>) -> Value {
+pub(crate) fn statuses(
+    state: &State,
+    owner: &Owner,
+    forwards: Vec<Forward>,
+    trouble: Option<&str>,
+) -> Vec<ForwardStatus> {
     let one = |(slot, asked): (_, Forward)| {
         let run = state.port_forwards.get(owner, &slot);
         let error = trouble.map(str::to_owned).or_else(|| match run.map(|run| &run.state) {
@@ -21,19 +25,16 @@ pub(crate) fn status(state: &State, owner: &Owner, forwards: Vec<Forward>, troub
             _ => None,
         });
         let listening = run.filter(|run| run.state == ForwardState::Listening);
-        let host = if asked.host.is_empty() { "localhost" } else { &asked.host };
+        let host = if asked.host.is_empty() { "localhost" } else { asked.host.as_str() };
         // The port that was found where none was asked for.
         let local_port = run.map(|run| run.local_port).filter(|_| asked.local_port == 0);
-        let mut status = Fields::new()
-            .put("localPort", local_port.unwrap_or(asked.local_port))
-            .put("containerPort", asked.container_port)
-            .put("addresses", listening.map(|_| host).into_iter().collect::<Vec<_>>())
-            .put_unless_empty("error", error.unwrap_or_default())
-            .value();
-        if let Some(run) = listening {
-            status["startedAt"] = json!(run.since);
+        ForwardStatus {
+            local_port: local_port.unwrap_or(asked.local_port).into(),
+            container_port: asked.container_port.into(),
+            addresses: listening.map(|_| host.to_owned()).into_iter().collect(),
+            started_at: listening.map(|run| run.since),
+            error: error.unwrap_or_default(),
         }
-        status
     };
     slots(owner, forwards).map(one).collect()
 }

@@ -1,6 +1,6 @@
 //! The containers that a `LiveUpdate` means.
 
-use lilt_api::{Object, ObjectKey};
+use lilt_api::{Content, LiveUpdateKubernetesSelector, ObjectKind};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodPhase, PodRef};
 use lilt_model::reference::Reference;
 use lilt_model::{ContainerId, ResourceName};
@@ -33,20 +33,20 @@ pub(super) struct Waiting {
     pub(super) place: Place,
 }
 
-pub(super) fn find(state: &State, object: &Object) -> Result<Found, Trouble> {
-    let name = object.text("/spec/selector/kubernetes/discoveryName");
-    let key = ObjectKey::new("KubernetesDiscovery", name);
+pub(super) fn find(state: &State, selector: &LiveUpdateKubernetesSelector) -> Result<Found, Trouble> {
+    let name = selector.discovery_name.as_str();
+    let object = state.objects.get(ObjectKind::KubernetesDiscovery, name).map(|made| &made.content);
     let resource = state.resources.get(&ResourceName::new(name)).and_then(|resource| resource.kubernetes());
-    let pods: Vec<&Pod> = match (state.objects.made.get(&key), resource) {
-        (Some(made), _) => {
-            discovery::found(state, &key, &made.object).into_iter().map(|pod| &**pod).collect()
+    let pods: Vec<&Pod> = match (object, resource) {
+        (Some(Content::KubernetesDiscovery(discovery)), _) => {
+            discovery::found(state, &discovery.spec).into_iter().map(|pod| &**pod).collect()
         }
-        (None, Some(kubernetes)) => current_pods(state, kubernetes).collect(),
-        (None, None) => {
+        (_, Some(kubernetes)) => current_pods(state, kubernetes).collect(),
+        (_, None) => {
             return Err(("ObjectNotFound", format!("kubernetesdiscoveries.tilt.dev {name:?} not found")));
         }
     };
-    let is_meant = chosen(state, object)?;
+    let is_meant = chosen(state, selector)?;
     let mut found = Found::default();
     for pod in pods.into_iter().filter(|pod| !pod.deleting) {
         for container in pod.containers.iter().filter(|it| !it.init && is_meant(it)) {
@@ -73,13 +73,16 @@ impl Found {
 }
 
 /// By the container's name, its image or the image of a map.
-fn chosen(state: &State, object: &Object) -> Result<impl Fn(&Container) -> bool + use<>, Trouble> {
-    let said = |field: &str| object.text(&format!("/spec/selector/kubernetes/{field}")).to_owned();
-    let (name, mut image, map) = (said("containerName"), said("image"), said("imageMapName"));
+fn chosen(
+    state: &State,
+    selector: &LiveUpdateKubernetesSelector,
+) -> Result<impl Fn(&Container) -> bool + use<>, Trouble> {
+    let LiveUpdateKubernetesSelector { container_name, image, image_map_name: map, .. } = selector;
+    let (name, mut image) = (container_name.clone(), image.clone());
     let mut built = None;
     if !map.is_empty() {
         let missing = || ("ObjectNotFound", format!("imagemaps.tilt.dev {map:?} not found"));
-        let (target, reference) = images::image_map(state, &map).ok_or_else(missing)?;
+        let (target, reference) = images::image_map(state, map).ok_or_else(missing)?;
         image = target.name.as_str().to_owned();
         built = reference;
     }

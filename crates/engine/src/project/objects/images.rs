@@ -1,13 +1,18 @@
-//! The objects that tell of images: how they are found, built and kept up to date in place.
+//! The objects that show images: how they are found, built and kept up to date in place.
 
-use lilt_api::fields::{Fields, sanitized};
-use lilt_api::specs;
+use lilt_api::{
+    Cmd, CmdImage, CmdImageSpec, CmdImageStateBuilding, CmdImageStateCompleted, CmdImageStateWaiting,
+    CmdImageStatus, CmdSpec, DockerImage, DockerImageSpec, DockerImageStageStatus, DockerImageStateBuilding,
+    DockerImageStateCompleted, DockerImageStateWaiting, DockerImageStatus, ImageMap, ImageMapSpec,
+    ImageMapStatus, LiveUpdate, LiveUpdateContainerStateWaiting, LiveUpdateContainerStatus,
+    LiveUpdateKubernetesSelector, LiveUpdateSelector, LiveUpdateSource, LiveUpdateSpec,
+    LiveUpdateStateFailed, LiveUpdateStatus, sanitize_name, stage_statuses,
+};
 use lilt_model::ClusterName;
 use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
-use lilt_model::image::{BuildRecord, BuildStage, ImageBuild, ImageTarget};
+use lilt_model::image::{BuildRecord, ImageBuild, ImageTarget};
 use lilt_model::resource::Body;
 use lilt_model::{ContainerId, ImageName, Timestamp};
-use serde_json::{Value, json};
 
 use super::local::command_status;
 use super::{MANAGED_BY, Named, managed, owned, owned_with_span};
@@ -16,9 +21,9 @@ use crate::runtime::current_pods;
 use crate::state::{ImageState, KubernetesState, Progress, ResourceState, State, UpdateKind};
 use crate::task::{ImageJob, UpdateJob};
 
-/// The name of what tells of an image of one resource.
+/// The name of the objects that show an image of one resource.
 fn object_name(resource: &ResourceState, image: &ImageTarget) -> String {
-    sanitized(&format!("{}:{}", resource.spec.name, sanitized(image.name.as_str())))
+    sanitize_name(&format!("{}:{}", resource.spec.name, sanitize_name(image.name.as_str())))
 }
 
 pub(super) fn objects(
@@ -34,25 +39,36 @@ pub(super) fn objects(
         let known = kubernetes.and_then(|kubernetes| kubernetes.images.get(&image.name));
         let own = object_name(resource, image);
         if image.is_built() {
-            let content = json!({"spec": specs::image_map(image).value(), "status": map_status(known)});
-            objects.push(owned("ImageMap", &sanitized(image.name.as_str()), name, content));
+            let map = ImageMap { spec: ImageMapSpec::from(image), status: map_status(known) };
+            objects.push(owned(&sanitize_name(image.name.as_str()), name, &map));
         }
-        let status = build_status(resource, image, known);
+        let needs = if pushed.contains(&image.name) { "push" } else { "base" }.to_owned();
         match &image.build {
             ImageBuild::Docker(build) => {
-                let spec = clustered(specs::docker_image(build, &image.depends_on), image, pushed, cluster);
-                objects.push(owned("DockerImage", &own, name, json!({"spec": spec, "status": status})));
+                let spec = DockerImageSpec {
+                    reference: image.name.to_string(),
+                    cluster: cluster.object_name(),
+                    cluster_needs: needs,
+                    ..DockerImageSpec::new(build, &image.depends_on)
+                };
+                let status = BuildPhase::of(resource, image, known).docker_image_status();
+                objects.push(owned(&own, name, &DockerImage { spec, status }));
             }
             ImageBuild::Custom(build) if image.is_built() => {
-                let spec = clustered(specs::cmd_image(build, &image.depends_on), image, pushed, cluster);
-                let command = json!({"args": build.command.argv, "dir": build.command.dir});
+                let spec = CmdSpec { env: Vec::new(), ..CmdSpec::from(&build.command) };
                 let run = known.and_then(|known| known.command.as_ref());
-                let content = json!({"spec": command, "status": command_status(resource, run)});
-                let (key, mut object) =
-                    owned_with_span("Cmd", &own, name, content, &format!("cmdimage:{own}"));
-                object.annotate_unless_said(MANAGED_BY, "cmd_image");
+                let command = Cmd { spec, status: command_status(resource, run) };
+                let (key, mut object) = owned_with_span(&own, name, &command, &format!("cmdimage:{own}"));
+                object.annotate(MANAGED_BY, "cmd_image");
                 objects.push((key, object));
-                objects.push(owned("CmdImage", &own, name, json!({"spec": spec, "status": status})));
+                let spec = CmdImageSpec {
+                    reference: image.name.to_string(),
+                    cluster: cluster.object_name(),
+                    cluster_needs: needs,
+                    ..CmdImageSpec::new(build, &image.depends_on)
+                };
+                let status = BuildPhase::of(resource, image, known).cmd_image_status();
+                objects.push(owned(&own, name, &CmdImage { spec, status }));
             }
             ImageBuild::Custom(_) | ImageBuild::Compose(_) | ImageBuild::LiveUpdateOnly => {}
         }
@@ -60,63 +76,119 @@ pub(super) fn objects(
     }
 }
 
-fn clustered(spec: Fields, image: &ImageTarget, pushed: &[ImageName], cluster: &ClusterName) -> Value {
-    let needs = if pushed.contains(&image.name) { "push" } else { "base" };
-    let spec = spec.put("ref", image.name.as_str()).put("cluster", cluster.object_name());
-    spec.put("clusterNeeds", needs).value()
-}
-
-fn map_status(known: Option<&ImageState>) -> Value {
+fn map_status(known: Option<&ImageState>) -> ImageMapStatus {
     let reference = known.and_then(|image| image.reference.clone()).unwrap_or_default();
-    let mut fields = Fields::new()
-        .put_unless_empty("image", reference.as_str())
-        .put_unless_empty("imageFromCluster", reference.as_str())
-        .put_unless_empty("imageFromLocal", reference.as_str());
-    if let Some((begin, _)) = known.and_then(|image| image.built_during) {
-        fields = fields.put("buildStartTime", json!(begin));
+    ImageMapStatus {
+        image: reference.clone(),
+        image_from_cluster: reference.clone(),
+        image_from_local: reference,
+        build_start_time: known.and_then(|image| image.built_during).map(|(begin, _)| begin),
     }
-    fields.value()
 }
 
-fn build_status(resource: &ResourceState, image: &ImageTarget, known: Option<&ImageState>) -> Value {
-    let building = resource.update.as_ref().filter(|update| match &update.kind {
-        UpdateKind::Job(job) => match &**job {
-            UpdateJob::Deploy(job) => {
-                job.images.iter().any(|it| matches!(it, ImageJob::Build(built) if built.name == image.name))
-            }
-            _ => false,
-        },
-        UpdateKind::Live => false,
-    });
-    if let Some(update) = building {
-        return json!({"building": {"startedAt": update.started, "reason": update.cause.headline()}});
-    }
-    let reference = known.and_then(|known| known.reference.as_ref());
-    if let Some(record) = known.and_then(|known| known.last_build.as_ref().filter(|it| is_newest(known, it)))
-    {
-        let reference = reference.filter(|_| record.error.is_none()).map(String::as_str).unwrap_or_default();
-        let completed = Fields::new()
-            .put("startedAt", json!(record.began))
-            .put("finishedAt", json!(record.ended))
-            .put_unless_empty("error", record.error.clone().unwrap_or_default());
-        let stages =
-            if matches!(image.build, ImageBuild::Docker(_)) { stage_statuses(record) } else { Vec::new() };
-        return Fields::new()
-            .put_unless_empty("ref", reference)
-            .put("completed", completed.finish())
-            .put_unless_empty("stageStatuses", stages)
-            .value();
-    }
-    match (reference, known.and_then(|known| known.built_during), resource.last()) {
-        (Some(reference), Some((begin, end)), _) => {
-            json!({"ref": reference, "completed": {"startedAt": begin, "finishedAt": end}})
+/// How far the build of an image is. `DockerImage` and `CmdImage` show it alike.
+enum BuildPhase {
+    Waiting { reason: String },
+    Building { started: Timestamp, reason: String },
+    Completed(Completed),
+}
+
+struct Completed {
+    reference: String,
+    started: Timestamp,
+    finished: Timestamp,
+    error: String,
+    stages: Vec<DockerImageStageStatus>,
+}
+
+impl BuildPhase {
+    fn of(resource: &ResourceState, image: &ImageTarget, known: Option<&ImageState>) -> Self {
+        let building = resource.update.as_ref().filter(|update| match &update.kind {
+            UpdateKind::Job(job) => match &**job {
+                UpdateJob::Deploy(job) => job
+                    .images
+                    .iter()
+                    .any(|it| matches!(it, ImageJob::Build(built) if built.name == image.name)),
+                _ => false,
+            },
+            UpdateKind::Live => false,
+        });
+        if let Some(update) = building {
+            return Self::Building { started: update.started, reason: update.cause.headline() };
         }
-        (None, _, Some(last)) if last.failure.is_some() => json!({"completed": {
-            "startedAt": last.started, "finishedAt": last.finished,
-            "error": last.failure.as_ref().map(ToString::to_string),
-        }}),
-        _ => {
-            json!({"waiting": {"reason": resource.hold.as_ref().map(crate::Hold::words).unwrap_or_default()}})
+        let reference = known.and_then(|known| known.reference.clone());
+        let record = known.and_then(|known| known.last_build.as_ref().filter(|it| is_newest(known, it)));
+        if let Some(record) = record {
+            return Self::Completed(Completed {
+                reference: reference.filter(|_| record.error.is_none()).unwrap_or_default(),
+                started: record.began,
+                finished: record.ended,
+                error: record.error.clone().unwrap_or_default(),
+                stages: stage_statuses(record),
+            });
+        }
+        match (reference, known.and_then(|known| known.built_during), resource.last()) {
+            (Some(reference), Some((started, finished)), _) => Self::Completed(Completed {
+                reference,
+                started,
+                finished,
+                error: String::new(),
+                stages: Vec::new(),
+            }),
+            (None, _, Some(last)) if last.failure.is_some() => Self::Completed(Completed {
+                reference: String::new(),
+                started: last.started,
+                finished: last.finished,
+                error: last.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
+                stages: Vec::new(),
+            }),
+            _ => Self::Waiting { reason: resource.hold.as_ref().map(crate::Hold::words).unwrap_or_default() },
+        }
+    }
+
+    fn docker_image_status(self) -> DockerImageStatus {
+        match self {
+            Self::Waiting { reason } => DockerImageStatus {
+                waiting: Some(DockerImageStateWaiting { reason }),
+                ..DockerImageStatus::default()
+            },
+            Self::Building { started, reason } => DockerImageStatus {
+                building: Some(DockerImageStateBuilding { started_at: Some(started), reason }),
+                ..DockerImageStatus::default()
+            },
+            Self::Completed(Completed { reference, started, finished, error, stages }) => DockerImageStatus {
+                reference,
+                completed: Some(DockerImageStateCompleted {
+                    started_at: Some(started),
+                    finished_at: Some(finished),
+                    error,
+                    reason: String::new(),
+                }),
+                stage_statuses: stages,
+                ..DockerImageStatus::default()
+            },
+        }
+    }
+
+    fn cmd_image_status(self) -> CmdImageStatus {
+        match self {
+            Self::Waiting { reason } => {
+                CmdImageStatus { waiting: Some(CmdImageStateWaiting { reason }), ..CmdImageStatus::default() }
+            }
+            Self::Building { started, reason } => CmdImageStatus {
+                building: Some(CmdImageStateBuilding { started_at: Some(started), reason }),
+                ..CmdImageStatus::default()
+            },
+            Self::Completed(Completed { reference, started, finished, error, .. }) => CmdImageStatus {
+                reference,
+                completed: Some(CmdImageStateCompleted {
+                    started_at: Some(started),
+                    finished_at: Some(finished),
+                    error,
+                    reason: String::new(),
+                }),
+                ..CmdImageStatus::default()
+            },
         }
     }
 }
@@ -124,20 +196,6 @@ fn build_status(resource: &ResourceState, image: &ImageTarget, known: Option<&Im
 /// Not one from before another resource's update built the same image.
 fn is_newest(image: &ImageState, record: &BuildRecord) -> bool {
     image.built_during.is_none_or(|(begin, _)| begin <= record.began)
-}
-
-/// What a build went through, as the API tells it.
-pub(crate) fn stage_statuses(record: &BuildRecord) -> Vec<Value> {
-    let told = |stage: &BuildStage| {
-        Fields::new()
-            .put("name", stage.name.as_str())
-            .put_unless_empty("cached", stage.cached)
-            .put("startedAt", json!(stage.began))
-            .put_unless_empty("finishedAt", stage.ended.map_or(Value::Null, |at| json!(at)))
-            .put_unless_empty("error", stage.error.clone().unwrap_or_default())
-            .value()
-    };
-    record.stages.iter().map(told).collect()
 }
 
 fn live_update(
@@ -150,84 +208,100 @@ fn live_update(
     let known = kubernetes.and_then(|kubernetes| kubernetes.images.get(&image.name));
     let update = image.live_update.as_ref()?;
     let name = &resource.spec.name;
-    let mut spec = specs::live_update(update).value();
-    let map = sanitized(image.name.as_str());
-    spec["sources"] = sources(resource, image);
-    let mut selector = json!({"discoveryName": name.as_str(), "applyName": name.as_str()});
-    if update.container_name.is_empty() {
-        selector["imageMapName"] = json!(map);
-    } else {
-        selector["containerName"] = json!(update.container_name);
-    }
-    spec["selector"] = json!({"kubernetes": selector});
-    let mut containers: Vec<Value> = known.map(|it| running(resource, it)).unwrap_or_default();
-    containers.extend(kubernetes.zip(known).into_iter().flat_map(|(kubernetes, known)| {
-        current_pods(state, kubernetes).flat_map(|pod| waiting(pod, image, known))
-    }));
-    let mut status = json!({"containers": containers});
-    if let Some((reason, message, since)) = failed(resource, known) {
-        status = json!({"failed": {"reason": reason, "message": message, "lastTransitionTime": since}});
-    }
-    let (key, mut object) =
-        managed("LiveUpdate", own, name, "buildcontrol", json!({"spec": spec, "status": status}));
+    let map = sanitize_name(image.name.as_str());
+    let selector = LiveUpdateKubernetesSelector {
+        discovery_name: name.to_string(),
+        apply_name: name.to_string(),
+        image_map_name: if update.container_name.is_empty() { map } else { String::new() },
+        container_name: update.container_name.clone(),
+        image: String::new(),
+    };
+    let spec = LiveUpdateSpec {
+        sources: sources(resource, image),
+        selector: LiveUpdateSelector { kubernetes: Some(selector), docker_compose: None },
+        ..LiveUpdateSpec::from(update)
+    };
+    let containers = || {
+        let mut containers = known.map(|it| running(resource, it)).unwrap_or_default();
+        containers.extend(kubernetes.zip(known).into_iter().flat_map(|(kubernetes, known)| {
+            current_pods(state, kubernetes).flat_map(|pod| waiting(pod, image, known))
+        }));
+        containers
+    };
+    let status = match failed(resource, known) {
+        Some(failed) => LiveUpdateStatus { containers: Vec::new(), failed: Some(failed) },
+        None => LiveUpdateStatus { containers: containers(), failed: None },
+    };
+    let (key, mut object) = managed(own, name, "buildcontrol", &LiveUpdate { spec, status });
     let mode = if resource.is_automatic() { "auto" } else { "manual" };
-    object.annotate_unless_said("tilt.dev/update-mode", mode);
+    object.annotate("tilt.dev/update-mode", mode);
     Some((key, object))
 }
 
 /// Where its saves come from: its own files, and those of all that it is built on.
-fn sources(resource: &ResourceState, image: &ImageTarget) -> Value {
+fn sources(resource: &ResourceState, image: &ImageTarget) -> Vec<LiveUpdateSource> {
     let images = match &resource.spec.body {
         Body::Kubernetes(spec) => spec.with_bases(image),
         Body::Local(_) | Body::Compose(_) => vec![image],
     };
-    let source = |image: &ImageTarget| {
-        let watch = WatchId::Image(resource.spec.name.clone(), image.name.clone()).name();
-        json!({"fileWatch": watch, "imageMap": sanitized(image.name.as_str())})
+    let source = |image: &ImageTarget| LiveUpdateSource {
+        file_watch: WatchId::Image(resource.spec.name.clone(), image.name.clone()).name(),
+        image_map: sanitize_name(image.name.as_str()),
     };
     images.into_iter().map(source).collect()
 }
 
-fn container(pod: &PodRef, name: &str, id: Option<&ContainerId>) -> Fields {
-    Fields::new()
-        .put_unless_empty("containerID", id.map(ContainerId::as_str).unwrap_or_default())
-        .put("containerName", name)
-        .put("podName", pod.name.as_str())
-        .put("namespace", pod.namespace.as_str())
+fn container(pod: PodRef, name: &str, id: Option<&ContainerId>) -> LiveUpdateContainerStatus {
+    LiveUpdateContainerStatus {
+        container_id: id.map(ToString::to_string).unwrap_or_default(),
+        container_name: name.to_owned(),
+        pod_name: pod.name,
+        namespace: pod.namespace,
+        ..LiveUpdateContainerStatus::default()
+    }
 }
 
 /// Those that take files.
-fn running(resource: &ResourceState, image: &ImageState) -> Vec<Value> {
+fn running(resource: &ResourceState, image: &ImageState) -> Vec<LiveUpdateContainerStatus> {
     let waits = !resource.is_automatic() && resource.triggered.is_none() && resource.update.is_none();
-    let trigger = json!({"reason": "Trigger", "message": "Only updates on manual trigger"});
-    let told = |(id, progress): (&ContainerId, &Progress)| {
-        container(&progress.pod, &progress.name, Some(id))
-            .put_unless_empty("lastFileTimeSynced", progress.synced.map_or(Value::Null, |at| json!(at)))
-            .put_unless_empty("lastExecError", progress.error.clone().unwrap_or_default())
-            .put_unless_empty("waiting", if waits { trigger.clone() } else { Value::Null })
-            .value()
+    let trigger = || LiveUpdateContainerStateWaiting {
+        reason: "Trigger".to_owned(),
+        message: "Only updates on manual trigger".to_owned(),
     };
-    image.containers.iter().map(told).collect()
+    let status = |(id, progress): (&ContainerId, &Progress)| LiveUpdateContainerStatus {
+        last_file_time_synced: progress.synced,
+        last_exec_error: progress.error.clone().unwrap_or_default(),
+        waiting: waits.then(trigger),
+        ..container(progress.pod.clone(), &progress.name, Some(id))
+    };
+    image.containers.iter().map(status).collect()
 }
 
 /// Those that will.
-fn waiting(pod: &Pod, target: &ImageTarget, image: &ImageState) -> Vec<Value> {
+fn waiting(pod: &Pod, target: &ImageTarget, image: &ImageState) -> Vec<LiveUpdateContainerStatus> {
     let is_of = |container: &&Container| match &image.reference {
         Some(reference) => container.image == *reference,
         None => !target.is_built() && target.selects(&container.name, &container.image),
     };
     let waits = |it: &&Container| !it.init && matches!(it.state, ContainerState::Waiting { .. });
-    let why = json!({"reason": "ContainerWaiting", "message": "Waiting for container to start"});
-    let told = |it: &Container| {
-        container(&pod.reference(), &it.name, it.id.as_ref()).put("waiting", why.clone()).value()
+    let status = |it: &Container| LiveUpdateContainerStatus {
+        waiting: Some(LiveUpdateContainerStateWaiting {
+            reason: "ContainerWaiting".to_owned(),
+            message: "Waiting for container to start".to_owned(),
+        }),
+        ..container(pod.reference(), &it.name, it.id.as_ref())
     };
-    pod.containers.iter().filter(waits).filter(is_of).map(told).collect()
+    pod.containers.iter().filter(waits).filter(is_of).map(status).collect()
 }
 
-/// Why files cannot go into containers. A step that failed in one is said of that one.
-fn failed(resource: &ResourceState, known: Option<&ImageState>) -> Option<(&'static str, String, Timestamp)> {
+/// Why files cannot go into containers. A step that failed in one is reported for that one.
+fn failed(resource: &ResourceState, known: Option<&ImageState>) -> Option<LiveUpdateStateFailed> {
     let last = resource.last().filter(|last| last.live)?;
     let failure = last.failure.as_ref()?;
     let in_steps = known.is_some_and(|image| image.containers.values().any(|it| it.error.is_some()));
-    (!in_steps).then(|| ("UpdateFailed", failure.to_string(), last.finished))
+    (!in_steps).then(|| LiveUpdateStateFailed {
+        reason: "UpdateFailed".to_owned(),
+        message: failure.to_string(),
+        last_transition_time: Some(last.finished),
+    })
 }

@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use lilt_api::fields::Fields;
-use lilt_api::specs;
+use lilt_api::{
+    Condition, KubernetesApply, KubernetesApplySpec, KubernetesApplyStatus, KubernetesDiscovery,
+    KubernetesDiscoverySpec, KubernetesDiscoveryStateRunning, KubernetesDiscoveryStateWaiting,
+    KubernetesDiscoveryStatus, KubernetesWatchRef, LabelSelector, PodLogStream, PodLogStreamSpec,
+    PodLogStreamStatus, PodLogStreamTemplateSpec, PortForward, PortForwardSpec, PortForwardStatus,
+    PortForwardTemplateSpec, Time,
+};
 use lilt_model::SpanId;
 use lilt_model::cluster::{Pod, PodRef};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::settings::ServerSideApply;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::pods::pod_status;
 use super::{Named, disable_source, disable_status, managed, owned, owned_with_span};
 use crate::controllers::log_stream::{ContainerFilter, container_statuses};
-use crate::controllers::port_forward::{self, forward_target};
+use crate::controllers::port_forward::{forward_target, statuses};
 use crate::owner::Owner;
 use crate::runtime::discovered_pods;
 use crate::state::{KubernetesState, ResourceState, State};
@@ -28,17 +32,16 @@ pub(super) fn objects(
 ) {
     let name = &resource.spec.name;
     let pods: Vec<&Pod> = discovered_pods(state, kubernetes).collect();
-    let applied = json!({
-        "spec": apply_spec(state, resource, spec, kubernetes).put("disableSource", disable_source(name)).value(),
-        "status": apply_status(resource, spec, kubernetes).put("disableStatus", disable_status(resource)).value(),
-    });
-    objects.push(managed("KubernetesApply", name.as_str(), name, "buildcontrol", applied));
-    let content = discovery(state, spec, kubernetes, &pods);
-    objects.push(owned("KubernetesDiscovery", name.as_str(), name, content));
+    let apply = KubernetesApply {
+        spec: apply_spec(state, resource, spec, kubernetes),
+        status: apply_status(resource, spec, kubernetes),
+    };
+    objects.push(managed(name.as_str(), name, "buildcontrol", &apply));
+    objects.push(owned(name.as_str(), name, &discovery(state, spec, kubernetes, &pods)));
     for pod in &pods {
         let stream = format!("{name}-{}-{}", pod.namespace, pod.name);
         let span = SpanId::of_pod(name, &pod.name);
-        objects.push(owned_with_span("PodLogStream", &stream, name, log_stream(state, pod), span.as_str()));
+        objects.push(owned_with_span(&stream, name, &log_stream(state, pod), span.as_str()));
     }
     // One for each pod that is forwarded to: all of them mostly lead to the same.
     let mut forwarded: BTreeMap<PodRef, Vec<Forward>> = BTreeMap::new();
@@ -49,8 +52,8 @@ pub(super) fn objects(
         }
     }
     for (pod, forwards) in forwarded {
-        let content = port_forward_content(state, &Owner::from(name), &pod, forwards);
-        objects.push(owned("PortForward", &format!("{name}-{}", pod.name), name, content));
+        let own = format!("{name}-{}", pod.name);
+        objects.push(owned(&own, name, &port_forward(state, &Owner::from(name), pod, forwards)));
     }
 }
 
@@ -59,29 +62,42 @@ fn apply_spec(
     resource: &ResourceState,
     spec: &KubernetesResource,
     kubernetes: &KubernetesState,
-) -> Fields {
-    let server_side = state.settings.server_side_apply == ServerSideApply::Always;
-    specs::kubernetes_apply(&resource.spec.name, spec, kubernetes.yaml.to_string(), state.started)
-        .put_unless_empty("serverSideApply", server_side)
+) -> KubernetesApplySpec {
+    let name = &resource.spec.name;
+    KubernetesApplySpec {
+        disable_source: Some(disable_source(name)),
+        server_side_apply: state.settings.server_side_apply == ServerSideApply::Always,
+        ..KubernetesApplySpec::new(name, spec, kubernetes.yaml.to_string(), state.started)
+    }
 }
 
-fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes: &KubernetesState) -> Fields {
+fn apply_status(
+    resource: &ResourceState,
+    spec: &KubernetesResource,
+    kubernetes: &KubernetesState,
+) -> KubernetesApplyStatus {
     let failure = resource.last().and_then(|last| last.failure.as_ref()).map(ToString::to_string);
-    let mut fields = Fields::new().put_unless_empty("error", failure.unwrap_or_default());
-    if let Some((begin, end)) = kubernetes.applied_during {
-        fields = fields.put("lastApplyStartTime", json!(begin)).put("lastApplyTime", json!(end));
+    let applied = kubernetes.applied_during;
+    let completed = || Condition {
+        kind: "JobComplete".to_owned(),
+        status: "True".to_owned(),
+        last_transition_time: applied.map(|(_, end)| Time(end)),
+        ..Condition::default()
+    };
+    let status = KubernetesApplyStatus {
+        error: failure.unwrap_or_default(),
+        last_apply_start_time: applied.map(|(begin, _)| begin),
+        last_apply_time: applied.map(|(_, end)| end),
+        disable_status: Some(disable_status(resource)),
+        ..KubernetesApplyStatus::default()
+    };
+    let Some(deployed) = &kubernetes.deployed else { return status };
+    KubernetesApplyStatus {
+        result_yaml: deployed.result.to_string(),
+        applied_input_hash: input_hash(spec, kubernetes),
+        conditions: kubernetes.completed.then(completed).into_iter().collect(),
+        ..status
     }
-    let Some(deployed) = &kubernetes.deployed else { return fields };
-    fields = fields
-        .put("resultYAML", deployed.result.as_str())
-        .put("appliedInputHash", input_hash(spec, kubernetes));
-    if kubernetes.completed {
-        let since = kubernetes.applied_during.map(|(_, end)| end.whole_seconds());
-        fields = fields.put("conditions", json!([{
-            "type": "JobComplete", "status": "True", "lastTransitionTime": since, "reason": "", "message": "",
-        }]));
-    }
-    fields
 }
 
 pub(crate) fn text_hash(text: &str) -> String {
@@ -98,45 +114,64 @@ fn input_hash(spec: &KubernetesResource, kubernetes: &KubernetesState) -> String
     text_hash(&inputs.join("\n"))
 }
 
-fn discovery(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesState, pods: &[&Pod]) -> Value {
-    let watches: Vec<Value> = kubernetes
-        .deployed
-        .iter()
-        .flat_map(|deployed| &deployed.objects)
-        .map(|(object, uid)| json!({"uid": uid, "namespace": object.namespace, "name": object.name}))
-        .collect();
-    let selectors = spec.extra_pod_selectors.iter().map(|labels| json!({"matchLabels": labels}));
-    let written = Fields::new()
-        .put("watches", watches)
-        .put_unless_empty("extraSelectors", selectors.collect::<Vec<_>>())
-        .put_unless_empty("portForwardTemplateSpec", specs::forwards(&spec.forwards))
-        .put("podLogStreamTemplateSpec", json!({"ignoreContainers": specs::QUIET_CONTAINERS}))
-        .put("cluster", spec.cluster.object_name());
-    let told: Vec<Value> = pods.iter().map(|pod| pod_status(pod)).collect();
-    let mut status = json!({"pods": told});
-    match &state.clusters.get(&spec.cluster).info {
-        Some(_) => {
-            status["monitorStartTime"] = json!(state.started);
-            status["running"] = json!({"startTime": state.started});
-        }
-        None => status["waiting"] = json!({"reason": "ClusterUnavailable"}),
-    }
-    json!({"spec": written.value(), "status": status})
-}
-
-fn log_stream(state: &State, pod: &Pod) -> Value {
-    let spec = json!({
-        "pod": pod.name, "namespace": pod.namespace, "cluster": pod.cluster.object_name(),
-        "sinceTime": state.started.whole_seconds(), "ignoreContainers": specs::QUIET_CONTAINERS,
+fn discovery(
+    state: &State,
+    spec: &KubernetesResource,
+    kubernetes: &KubernetesState,
+    pods: &[&Pod],
+) -> KubernetesDiscovery {
+    let deployed = kubernetes.deployed.iter().flat_map(|deployed| &deployed.objects);
+    let watches = deployed.map(|(object, uid)| KubernetesWatchRef {
+        uid: uid.to_string(),
+        namespace: object.namespace.clone(),
+        name: object.name.clone(),
     });
-    json!({"spec": spec, "status": {"containerStatuses": container_statuses(pod, &ContainerFilter::default())}})
+    let is_connected = state.clusters.get(&spec.cluster).info.is_some();
+    let since = Some(state.started).filter(|_| is_connected);
+    let waiting = || KubernetesDiscoveryStateWaiting { reason: "ClusterUnavailable".to_owned() };
+    KubernetesDiscovery {
+        spec: KubernetesDiscoverySpec {
+            watches: watches.collect(),
+            extra_selectors: spec.extra_pod_selectors.iter().map(LabelSelector::from).collect(),
+            port_forward_template_spec: PortForwardTemplateSpec::unless_empty(&spec.forwards),
+            pod_log_stream_template_spec: Some(PodLogStreamTemplateSpec::without_sidecars()),
+            cluster: spec.cluster.object_name(),
+        },
+        status: KubernetesDiscoveryStatus {
+            monitor_start_time: since,
+            pods: pods.iter().map(|pod| lilt_api::Pod::from(*pod)).collect(),
+            running: since.map(|since| KubernetesDiscoveryStateRunning { start_time: Some(since) }),
+            waiting: (!is_connected).then(waiting),
+        },
+    }
 }
 
-fn port_forward_content(state: &State, owner: &Owner, pod: &PodRef, forwards: Vec<Forward>) -> Value {
-    let mut written = specs::forwards(&forwards).value();
-    written["podName"] = json!(pod.name);
-    written["namespace"] = json!(pod.namespace);
-    written["cluster"] = json!(pod.cluster.object_name());
-    let statuses = port_forward::status(state, owner, forwards, None);
-    json!({"spec": written, "status": {"forwardStatuses": statuses}})
+fn log_stream(state: &State, pod: &Pod) -> PodLogStream {
+    let template = PodLogStreamTemplateSpec::without_sidecars();
+    PodLogStream {
+        spec: PodLogStreamSpec {
+            cluster: pod.cluster.object_name(),
+            pod: pod.name.clone(),
+            namespace: pod.namespace.clone(),
+            since_time: Some(Time(state.started)),
+            only_containers: template.only_containers,
+            ignore_containers: template.ignore_containers,
+        },
+        status: PodLogStreamStatus {
+            container_statuses: container_statuses(pod, &ContainerFilter::default()),
+            error: String::new(),
+        },
+    }
+}
+
+fn port_forward(state: &State, owner: &Owner, pod: PodRef, forwards: Vec<Forward>) -> PortForward {
+    PortForward {
+        spec: PortForwardSpec {
+            pod_name: pod.name,
+            namespace: pod.namespace,
+            forwards: forwards.iter().map(lilt_api::Forward::from).collect(),
+            cluster: pod.cluster.object_name(),
+        },
+        status: PortForwardStatus { forward_statuses: statuses(state, owner, forwards, None) },
+    }
 }

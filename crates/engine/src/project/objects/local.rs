@@ -1,9 +1,7 @@
-//! The objects that tell of local resources: their commands.
+//! The objects that show local resources: their commands.
 
-use lilt_api::probe_text as probe;
-use lilt_model::command::Command;
+use lilt_api::{Cmd, CmdSpec, CmdStateRunning, CmdStatus, Probe};
 use lilt_model::resource::LocalResource;
-use serde_json::{Value, json};
 
 use super::{Named, disable_source, disable_status, managed, owned, owned_with_span};
 use crate::controllers::command;
@@ -21,47 +19,51 @@ pub(super) fn objects(
     objects: &mut Vec<Named>,
 ) {
     let name = &resource.spec.name;
-    let written = |command: &Command| {
-        let env: Vec<String> = command.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        json!({"args": command.argv, "dir": command.dir, "env": env, "disableSource": disable_source(name)})
-    };
+    let disable_source = Some(disable_source(name));
+    let disable_status = Some(disable_status(resource));
     if let Some(command) = &spec.update {
-        let mut content =
-            json!({"spec": written(command), "status": command_status(resource, local.command.as_ref())});
-        content["status"]["disableStatus"] = disable_status(resource);
+        let update = Cmd {
+            spec: CmdSpec { disable_source: disable_source.clone(), ..CmdSpec::from(command) },
+            status: CmdStatus {
+                disable_status: disable_status.clone(),
+                ..command_status(resource, local.command.as_ref())
+            },
+        };
         let own = clean_name(&format!("{name}:update"));
-        objects.push(managed("Cmd", &own, name, "local_resource", content));
+        objects.push(managed(&own, name, "local_resource", &update));
     }
     if let Some(command) = &spec.serve {
-        let mut written = written(command);
-        if let Some(probe) = &spec.readiness_probe {
-            written["readinessProbe"] = probe::written(probe).value();
-        }
         let owner = Owner::from(name);
-        let mut content = json!({"spec": written, "status": command::status(state, &owner)});
-        if content["status"].get("running").is_some() {
-            content["status"]["ready"] = json!(ready);
+        let mut status = CmdStatus { disable_status, ..command::status(state, &owner) };
+        if status.running.is_some() {
+            status.ready = ready;
         }
-        content["status"]["disableStatus"] = disable_status(resource);
+        let readiness_probe = spec.readiness_probe.as_ref().map(Probe::from);
+        let serve =
+            Cmd { spec: CmdSpec { readiness_probe, disable_source, ..CmdSpec::from(command) }, status };
         let own = clean_name(&format!("{name}-serve"));
         objects.push(match state.commands.get(&owner) {
             Some(run) => {
                 let span = format!("localserve:{name}:{}", run.number());
-                owned_with_span("Cmd", &own, name, content, &span)
+                owned_with_span(&own, name, &serve, &span)
             }
-            None => owned("Cmd", &own, name, content),
+            None => owned(&own, name, &serve),
         });
     }
 }
 
 /// Of a command of updates, by its last run.
-pub(super) fn command_status(resource: &ResourceState, last: Option<&UpdateCommand>) -> Value {
+pub(super) fn command_status(resource: &ResourceState, last: Option<&UpdateCommand>) -> CmdStatus {
     let of_update =
         |run: &&UpdateCommand| resource.update.as_ref().is_none_or(|update| update.id == run.update);
     // The next update has begun, and its command has not.
-    let Some(run) = last.filter(of_update) else { return json!({"waiting": {}}) };
+    let Some(run) = last.filter(of_update) else { return command::waiting() };
     match &run.ended {
-        None => json!({"ready": true, "running": {"pid": run.pid, "startedAt": run.since}}),
+        None => CmdStatus {
+            ready: true,
+            running: Some(CmdStateRunning { pid: command::api_pid(run.pid), started_at: Some(run.since) }),
+            ..CmdStatus::default()
+        },
         // As under Tilt, `ready` stays as it was when the command ended: without a probe that is true once it ran.
         Some((at, exit)) => command::terminated(run.pid != 0, run.pid, run.since, *at, exit),
     }

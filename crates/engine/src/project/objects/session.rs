@@ -1,14 +1,16 @@
-//! The objects that tell of the session as a whole.
+//! The objects that show the session as a whole.
 
-use lilt_api::fields::Fields;
-use lilt_model::cluster::{ClusterInfo, Registry};
+use lilt_api::{
+    Cluster, ClusterConnection, ClusterSpec, ClusterStatus, ConfigMap, DockerClusterConnection, FileWatch,
+    FileWatchSpec, KubernetesClusterConnection, RegistryHosting, RestartOnSpec, Session, SessionCISpec,
+    SessionSpec, SessionStatus, StopOnSpec, Tiltfile, TiltfileSpec,
+};
 use lilt_model::duration::display;
 use lilt_model::resource::Body;
-use lilt_model::{ClusterName, ResourceName, Timestamp};
-use serde_json::{Map, Value, json};
+use lilt_model::{ClusterName, ResourceName};
 
 use super::targets::tiltfile_target;
-use super::{Named, object, owned, stop_button, stop_button_name, watch_content, watch_spec};
+use super::{Named, object, owned, stop_button, stop_button_name};
 use crate::event::WatchId;
 use crate::objects::{show_notes, tiltfile_status};
 use crate::state::{ClusterState, Mode, State};
@@ -17,157 +19,146 @@ use crate::verdict::{Verdict, verdict};
 /// The resources that were triggered and wait for their update.
 const TRIGGER_QUEUE: &str = "tilt-trigger-queue";
 
-/// The objects that tell of the session as a whole.
+/// The objects that show the session as a whole.
 pub fn project_session_objects(state: &State) -> Vec<Named> {
     let tiltfile = ResourceName::tiltfile();
-    let mut objects = vec![session(state), object("Tiltfile", tiltfile.as_str(), tiltfile_content(state))];
+    let mut objects = vec![session(state), object(tiltfile.as_str(), &main_tiltfile(state))];
     for (name, tiltfile) in state.all_tiltfiles().filter(|(_, tiltfile)| !tiltfile.files.is_empty()) {
-        let content = watch_content(watch_spec(&tiltfile.files, None), &tiltfile.events);
-        objects.push(owned("FileWatch", &WatchId::Tiltfile(name.clone()).name(), &name, content));
+        let watch =
+            FileWatch { spec: FileWatchSpec::from(&tiltfile.files), status: tiltfile.events.status() };
+        objects.push(owned(&WatchId::Tiltfile(name.clone()).name(), &name, &watch));
     }
     for name in state.tiltfile_names() {
         objects.push(stop_button(state, &name));
     }
     for (name, cluster) in state.clusters.iter().filter(|(_, cluster)| cluster.wanted) {
-        objects.push(object("Cluster", &name.object_name(), cluster_content(state, name, cluster)));
+        objects.push(object(&name.object_name(), &self::cluster(state, name, cluster)));
     }
     if state.resources.values().any(|resource| matches!(resource.spec.body, Body::Compose(_))) {
-        let spec = json!({"connection": {"docker": {}}});
-        let status = json!({"error": "Docker Compose is not supported yet"});
-        objects.push(object("Cluster", "docker", json!({"spec": spec, "status": status})));
+        objects.push(object("docker", &compose_cluster()));
     }
-    objects.push(object("ConfigMap", TRIGGER_QUEUE, trigger_queue(state)));
+    objects.push(object(TRIGGER_QUEUE, &trigger_queue(state)));
     show_notes(state, &mut objects);
     objects
 }
 
 /// Lists the resources whose trigger has not been served, oldest first, in the form of Tilt's map.
-fn trigger_queue(state: &State) -> Value {
+fn trigger_queue(state: &State) -> ConfigMap {
     let queued =
         state.resources.values().filter_map(|it| Some((it.triggered?, &it.spec.name, it.trigger_reason)));
     let mut queued: Vec<_> = queued.collect();
     queued.sort_unstable();
-    let mut data = Map::new();
+    let mut map = ConfigMap::default();
     for (index, (_, name, reason)) in queued.into_iter().enumerate() {
-        data.insert(format!("{index}-name"), json!(name.as_str()));
-        data.insert(format!("{index}-reason-code"), json!(reason.code().to_string()));
+        map.data.insert(format!("{index}-name"), name.to_string());
+        map.data.insert(format!("{index}-reason-code"), reason.code().to_string());
     }
-    if data.is_empty() { json!({}) } else { json!({"data": data}) }
+    map
 }
 
-fn tiltfile_content(state: &State) -> Value {
+/// The main Tiltfile, with what somebody wrote to its object.
+fn main_tiltfile(state: &State) -> Tiltfile {
     let tiltfile = &state.tiltfile;
-    let own = json!({"fileWatches": [WatchId::Tiltfile(ResourceName::tiltfile()).name()]});
-    let mut spec = json!({"path": tiltfile.path, "args": tiltfile.args, "restartOn": own,
-        "stopOn": {"uiButtons": [stop_button_name(&ResourceName::tiltfile())]}});
-    let said = &tiltfile.triggers.object;
-    for field in ["restartOn", "stopOn", "labels"] {
-        if let Some(value) = said.get(&format!("/spec/{field}")).filter(|value| !value.is_null()) {
-            spec[field] = value.clone();
+    let name = ResourceName::tiltfile();
+    let own_watch = WatchId::Tiltfile(name.clone()).name();
+    let written = tiltfile.triggers.spec.clone();
+    let restart_on = match written.restart_on {
+        Some(mut restart_on) => {
+            if tiltfile.triggers.follows_files {
+                restart_on.file_watches.insert(0, own_watch);
+            }
+            restart_on
         }
+        None => RestartOnSpec { file_watches: vec![own_watch], ui_buttons: Vec::new() },
+    };
+    let stop_on = written.stop_on.unwrap_or_else(|| StopOnSpec { ui_buttons: vec![stop_button_name(&name)] });
+    Tiltfile {
+        spec: TiltfileSpec {
+            args: tiltfile.args.clone(),
+            labels: written.labels,
+            path: tiltfile.path.display().to_string(),
+            restart_on: Some(restart_on),
+            stop_on: Some(stop_on),
+        },
+        status: tiltfile_status(tiltfile),
     }
-    if tiltfile.triggers.follows_files && said.get("/spec/restartOn").is_some_and(Value::is_object) {
-        let mut watches = said.texts("/spec/restartOn/fileWatches");
-        watches.insert(0, WatchId::Tiltfile(ResourceName::tiltfile()).name());
-        spec["restartOn"]["fileWatches"] = json!(watches);
-    }
-    json!({"spec": spec, "status": tiltfile_status(tiltfile)})
 }
 
-fn cluster_content(state: &State, name: &ClusterName, cluster: &ClusterState) -> Value {
-    let mut status = Map::new();
-    if let Some(info) = &cluster.info {
-        tell_cluster(info, cluster.connected, &mut status);
-    }
-    if let Some(failure) = &cluster.failure {
-        status.insert("error".to_owned(), json!(failure.to_string()));
-    }
+fn cluster(state: &State, name: &ClusterName, cluster: &ClusterState) -> Cluster {
+    let known = cluster
+        .info
+        .as_ref()
+        .map(|info| ClusterStatus { connected_at: cluster.connected, ..ClusterStatus::from(info) });
     let context = match name.is_session() {
         true => state.options.context.clone().unwrap_or_default(),
         false => name.to_string(),
     };
-    let asked = Fields::new()
-        .put_unless_empty("context", context)
-        .put_unless_empty("namespace", state.options.namespace.clone().unwrap_or_default());
-    let mut spec = json!({"connection": {"kubernetes": asked.value()}});
-    if let Some(registry) = &state.settings.default_registry {
-        spec["defaultRegistry"] = registry_content(registry);
-    }
-    json!({"spec": spec, "status": status})
-}
-
-/// What a cluster says of itself, and since when it answers.
-pub(crate) fn tell_cluster(info: &ClusterInfo, since: Option<Timestamp>, status: &mut Map<String, Value>) {
-    let mut connection = json!({"context": info.context, "namespace": info.namespace,
-        "cluster": info.cluster, "product": info.product.name()});
-    if let Some(path) = &info.config_path {
-        connection["configPath"] = json!(path);
-    }
-    let mut put = |name: &str, value: Value| status.insert(name.to_owned(), value);
-    put("connection", json!({"kubernetes": connection}));
-    put("version", json!(info.server_version));
-    put("arch", json!(info.platform.as_deref().and_then(|it| it.split('/').nth(1)).unwrap_or("unknown")));
-    if let Some(at) = since {
-        put("connectedAt", json!(at));
-    }
-    if let Some(registry) = &info.registry {
-        put("registry", registry_content(registry));
+    let connection = KubernetesClusterConnection {
+        context,
+        namespace: state.options.namespace.clone().unwrap_or_default(),
+    };
+    Cluster {
+        spec: ClusterSpec {
+            connection: Some(ClusterConnection { kubernetes: Some(connection), docker: None }),
+            default_registry: state.settings.default_registry.as_ref().map(RegistryHosting::from),
+        },
+        status: ClusterStatus {
+            error: cluster.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
+            ..known.unwrap_or_default()
+        },
     }
 }
 
-fn registry_content(registry: &Registry) -> Value {
-    let mut content = json!({"host": registry.host});
-    if let Some(inside) = &registry.host_from_cluster {
-        content["hostFromContainerRuntime"] = json!(inside);
+/// The Docker engine that services of Docker Compose would run in.
+fn compose_cluster() -> Cluster {
+    let docker = Some(DockerClusterConnection::default());
+    Cluster {
+        spec: ClusterSpec {
+            connection: Some(ClusterConnection { docker, kubernetes: None }),
+            default_registry: None,
+        },
+        status: ClusterStatus {
+            error: "Docker Compose is not supported yet".to_owned(),
+            ..ClusterStatus::default()
+        },
     }
-    if let Some(inside) = &registry.host_from_pods {
-        content["hostFromClusterNetwork"] = json!(inside);
-    }
-    for (field, value) in [("singleName", &registry.single_name), ("help", &registry.help)] {
-        if !value.is_empty() {
-            content[field] = json!(value);
-        }
-    }
-    content
 }
 
-/// The session without what resources say: with a thousand of them, a change of one must not tell them all again.
+/// The session without the targets of resources: with a thousand of them, a change of one must not write them all again.
 fn session(state: &State) -> Named {
-    let condition = match state.options.mode {
+    let mode = state.options.mode;
+    let condition = match mode {
         Mode::Up => "manual",
         Mode::Ci => "ci",
     };
-    let mut spec = json!({"tiltfilePath": state.options.tiltfile, "exitCondition": condition});
-    let mut status = json!({"pid": state.options.pid, "startTime": state.started, "done": false});
     // As under Tilt: `up` shows the settings once the Tiltfile has set them or left them at their defaults.
-    if state.options.mode == Mode::Ci || state.tiltfile.loaded {
-        spec["ci"] = ci_content(state);
-    }
-    if state.options.mode == Mode::Ci
-        && let Some(verdict) = verdict(state)
-    {
-        status["done"] = json!(true);
-        tell_verdict(verdict, &mut status);
-    }
-    // The last: what resources say is put in behind it.
-    status["targets"] = json!([tiltfile_target(state)]);
-    let content = json!({"spec": spec, "status": status});
-    object("Session", "Tiltfile", content)
+    let shows_ci = mode == Mode::Ci || state.tiltfile.loaded;
+    let verdict = if mode == Mode::Ci { verdict(state) } else { None };
+    let session = Session {
+        spec: SessionSpec {
+            tiltfile_path: state.options.tiltfile.display().to_string(),
+            exit_condition: condition.to_owned(),
+            ci: shows_ci.then(|| SessionCISpec::new(&state.settings.ci, state.ci_timeout())),
+        },
+        status: SessionStatus {
+            pid: i64::from(state.options.pid),
+            start_time: Some(state.started),
+            done: verdict.is_some(),
+            error: verdict.and_then(verdict_error).unwrap_or_default(),
+            // The store appends the targets of resources to these.
+            targets: vec![tiltfile_target(state)],
+        },
+    };
+    object("Tiltfile", &session)
 }
 
-fn ci_content(state: &State) -> Value {
-    let fields = state.settings.ci.described(state.ci_timeout());
-    fields.map(|(name, length)| (name.to_owned(), json!(length))).collect()
-}
-
-fn tell_verdict(verdict: Verdict, status: &mut Value) {
-    let error = match verdict {
-        Verdict::Ready => return,
-        Verdict::Broken { cause, .. } => cause,
+fn verdict_error(verdict: Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Ready => None,
+        Verdict::Broken { cause, .. } => Some(cause),
         Verdict::TimedOut { after, waiting } => {
             let waiting: Vec<String> = waiting.iter().map(|(name, how)| format!("{name} {how}")).collect();
-            format!("Timeout after {}: {}", display(after), waiting.join(", "))
+            Some(format!("Timeout after {}: {}", display(after), waiting.join(", ")))
         }
-    };
-    status["error"] = json!(error);
+    }
 }

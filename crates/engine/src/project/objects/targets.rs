@@ -1,11 +1,13 @@
-//! What the session says of resources: their targets, in Tilt's terms.
+//! The targets of resources in the session's status, in Tilt's terms.
 
-use lilt_api::RuntimeStatus;
+use lilt_api::{
+    RuntimeStatus, Target, TargetState, TargetStateActive, TargetStateDisabled, TargetStateTerminated,
+    TargetStateWaiting,
+};
 use lilt_model::cluster::{ContainerState, Pod, PodPhase};
 use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
 use lilt_model::resource::Body;
 use lilt_model::{ResourceName, Timestamp};
-use serde_json::{Value, json};
 
 use crate::controllers::command::CommandPhase;
 use crate::owner::Owner;
@@ -13,53 +15,63 @@ use crate::runtime::{Runtime, current_pods, newest_pod, runtime};
 use crate::state::{BodyState, KubernetesState, Mode, ResourceState, State};
 
 /// The targets of one resource.
-pub fn project_targets(state: &State, name: &ResourceName) -> Vec<Value> {
+pub fn project_targets(state: &State, name: &ResourceName) -> Vec<Target> {
     let Some(resource) = state.resources.get(name) else { return Vec::new() };
     update_target(name, resource).into_iter().chain(runtime_target(state, name, resource)).collect()
 }
 
-fn target(name: String, kind: &str, resource: &ResourceName, state: Value) -> Value {
-    json!({"name": name, "type": kind, "resources": [resource.as_str()], "state": state})
+fn target(name: String, kind: &str, resource: &ResourceName, state: TargetState) -> Target {
+    Target { name, kind: kind.to_owned(), resources: vec![resource.to_string()], state }
 }
 
-pub(super) fn tiltfile_target(state: &State) -> Value {
+pub(super) fn tiltfile_target(state: &State) -> Target {
     let tiltfile = &state.tiltfile;
-    let told = match (&tiltfile.loading, tiltfile.history.back()) {
+    let target_state = match (&tiltfile.loading, tiltfile.history.back()) {
+        // Its files changed, and it is held.
+        _ if tiltfile.hold.is_some() => waiting_for("config-changed"),
         (Some(load), _) => active(load.started, false, None),
         (None, Some(last)) => {
             terminated(last.started, last.finished, last.failure.as_ref().map(ToString::to_string))
         }
-        (None, None) => json!({"waiting": {"waitReason": "initial-build"}}),
+        (None, None) => waiting_for("initial-build"),
     };
-    // Its files changed, and it is held.
-    let told =
-        if tiltfile.hold.is_some() { json!({"waiting": {"waitReason": "config-changed"}}) } else { told };
-    target("tiltfile:update".to_owned(), "job", &ResourceName::tiltfile(), told)
+    target("tiltfile:update".to_owned(), "job", &ResourceName::tiltfile(), target_state)
 }
 
-fn active(started: Timestamp, ready: bool, since: Option<Timestamp>) -> Value {
-    json!({"active": {"startTime": started, "ready": ready, "lastReadyTime": since}})
+fn active(started: Timestamp, ready: bool, since: Option<Timestamp>) -> TargetState {
+    let active = TargetStateActive { start_time: Some(started), ready, last_ready_time: since };
+    TargetState { active: Some(active), ..TargetState::default() }
 }
 
-fn terminated(started: Timestamp, finished: Timestamp, error: Option<String>) -> Value {
-    let mut told = json!({"startTime": started, "finishTime": finished});
-    if let Some(error) = error {
-        told["error"] = json!(error);
-    }
-    json!({"terminated": told})
+fn terminated(started: Timestamp, finished: Timestamp, error: Option<String>) -> TargetState {
+    let terminated = TargetStateTerminated {
+        start_time: Some(started),
+        finish_time: Some(finished),
+        error: error.unwrap_or_default(),
+        grace_status: String::new(),
+    };
+    TargetState { terminated: Some(terminated), ..TargetState::default() }
 }
 
-fn waiting(resource: &ResourceState) -> Value {
-    let reason = resource.hold.as_ref().and_then(crate::Hold::reason).unwrap_or("unknown");
-    json!({"waiting": {"waitReason": reason}})
+fn waiting_for(reason: &str) -> TargetState {
+    let waiting = TargetStateWaiting { wait_reason: reason.to_owned() };
+    TargetState { waiting: Some(waiting), ..TargetState::default() }
 }
 
-fn update_target(name: &ResourceName, resource: &ResourceState) -> Option<Value> {
+fn disabled() -> TargetState {
+    TargetState { disabled: Some(TargetStateDisabled {}), ..TargetState::default() }
+}
+
+fn waiting(resource: &ResourceState) -> TargetState {
+    waiting_for(resource.hold.as_ref().and_then(crate::Hold::reason).unwrap_or("unknown"))
+}
+
+fn update_target(name: &ResourceName, resource: &ResourceState) -> Option<Target> {
     if matches!(&resource.spec.body, Body::Local(local) if local.update.is_none()) {
         return None;
     }
-    let told = if resource.disabled {
-        json!({"disabled": {}})
+    let state = if resource.disabled {
+        disabled()
     } else if let Some(update) = &resource.update {
         active(update.started, false, None)
     } else if resource.pending_since.is_some() {
@@ -67,36 +79,34 @@ fn update_target(name: &ResourceName, resource: &ResourceState) -> Option<Value>
     } else if let Some(last) = resource.history.back() {
         terminated(last.started, last.finished, last.failure.as_ref().map(ToString::to_string))
     } else {
-        json!({})
+        TargetState::default()
     };
-    Some(target(format!("{name}:update"), "job", name, told))
+    Some(target(format!("{name}:update"), "job", name, state))
 }
 
-fn runtime_target(state: &State, name: &ResourceName, resource: &ResourceState) -> Option<Value> {
+fn runtime_target(state: &State, name: &ResourceName, resource: &ResourceState) -> Option<Target> {
     let now = runtime(state, resource);
-    let (suffix, kind, told) = match (&resource.spec.body, &resource.body) {
+    let (suffix, kind, target_state) = match (&resource.spec.body, &resource.body) {
         (Body::Local(spec), BodyState::Local(_)) => {
             spec.serve.as_ref()?;
             ("serve", "server", serve_state(state, resource, now))
         }
         (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
             let kind = if spec.pod_readiness == PodReadiness::Succeeded { "job" } else { "server" };
-            let told = pods_state(state, resource, spec, kubernetes, now)?;
+            let known = pods_state(state, resource, spec, kubernetes, now)?;
             let unreachable = state.clusters.get(&spec.cluster).failure.is_some();
-            let told =
-                if unreachable { json!({"waiting": {"waitReason": "waiting-for-cluster"}}) } else { told };
-            ("runtime", kind, told)
+            ("runtime", kind, if unreachable { waiting_for("waiting-for-cluster") } else { known })
         }
         // Nothing runs of it yet: its updates fail.
         _ => ("runtime", "server", waiting(resource)),
     };
-    let told = if resource.disabled { json!({"disabled": {}}) } else { told };
-    Some(target(format!("{name}:{suffix}"), kind, name, told))
+    let target_state = if resource.disabled { disabled() } else { target_state };
+    Some(target(format!("{name}:{suffix}"), kind, name, target_state))
 }
 
-fn serve_state(state: &State, resource: &ResourceState, now: Runtime) -> Value {
+fn serve_state(state: &State, resource: &ResourceState, now: Runtime) -> TargetState {
     let Some(run) = state.commands.get(&Owner::from(&resource.spec.name)) else {
-        return if is_begun(resource) { waiting(resource) } else { json!({}) };
+        return if is_begun(resource) { waiting(resource) } else { TargetState::default() };
     };
     match run.phase() {
         CommandPhase::Starting => waiting(resource),
@@ -122,7 +132,7 @@ fn pods_state(
     spec: &KubernetesResource,
     kubernetes: &KubernetesState,
     now: Runtime,
-) -> Option<Value> {
+) -> Option<TargetState> {
     let pod = newest_pod(current_pods(state, kubernetes));
     if spec.pod_readiness == PodReadiness::Ignore && kubernetes.deployed.is_some() && pod.is_none() {
         return None;
@@ -142,21 +152,21 @@ fn pods_state(
         RuntimeStatus::Error => {
             let words = pod.and_then(pod_error).or(now.message).unwrap_or_else(|| "unknown error".to_owned());
             let since = resource.ready.lost_at().unwrap_or(created).max(created);
-            let mut told = terminated(created, since, Some(words));
-            if let Some(grace) = grace_status(state, created) {
-                told["terminated"]["graceStatus"] = json!(grace);
+            let mut target_state = terminated(created, since, Some(words));
+            if let Some(terminated) = &mut target_state.terminated {
+                terminated.grace_status = grace_status(state, created).unwrap_or_default().to_owned();
             }
-            told
+            target_state
         }
         RuntimeStatus::Pending => match pod {
             Some(pod) if pod.phase == PodPhase::Running => {
                 active(created, false, resource.ready.last_ready())
             }
-            Some(pod) if !pod.status.is_empty() => json!({"waiting": {"waitReason": pod.status}}),
-            Some(_) => json!({"waiting": {"waitReason": "unknown"}}),
-            None => json!({"waiting": {"waitReason": "waiting-for-pod"}}),
+            Some(pod) if !pod.status.is_empty() => waiting_for(&pod.status),
+            Some(_) => waiting_for("unknown"),
+            None => waiting_for("waiting-for-pod"),
         },
-        RuntimeStatus::None | RuntimeStatus::Unknown => json!({}),
+        RuntimeStatus::None | RuntimeStatus::Unknown => TargetState::default(),
     })
 }
 

@@ -1,9 +1,8 @@
-//! The objects that tell which files are watched for a resource.
+//! The objects that show which files are watched for a resource.
 
-use lilt_model::ResourceName;
-use serde_json::{Value, json};
+use lilt_api::{DisableSource, FileWatch, FileWatchSpec, FileWatchStatus};
 
-use super::{Named, disable_source, disable_status, owned, watch_content, watch_spec};
+use super::{Named, disable_source, disable_status, owned, switch_source};
 use crate::apply::wanted_watches;
 use crate::event::WatchId;
 use crate::objects::FileEvents;
@@ -14,15 +13,20 @@ pub(super) fn objects(state: &State, resource: &ResourceState, objects: &mut Vec
     let nothing = FileEvents::default();
     for (id, files) in wanted_watches(resource) {
         let others = others(state, &id);
-        // Another that has the same image tells of it while this one is switched off.
+        // Another that has the same image shows it while this one is switched off.
         if resource.disabled && others.iter().any(|other| !other.disabled) {
             continue;
         }
         let events = resource.watches.get(&id).map_or(&nothing, |watch| &watch.events);
-        let mut content = watch_content(watch_spec(&files, Some(source(resource, &others))), events);
-        content["status"]["disableStatus"] = disable_status(resource);
-        let (key, mut object) = owned("FileWatch", &id.name(), &resource.spec.name, content);
-        object.annotate_unless_said("tilt.dev/target-id", &id.target());
+        let watch = FileWatch {
+            spec: FileWatchSpec {
+                disable_source: Some(source(resource, &others)),
+                ..FileWatchSpec::from(&files)
+            },
+            status: FileWatchStatus { disable_status: Some(disable_status(resource)), ..events.status() },
+        };
+        let (key, mut object) = owned(&id.name(), &resource.spec.name, &watch);
+        object.annotate("tilt.dev/target-id", &id.target());
         objects.push((key, object));
     }
 }
@@ -35,12 +39,12 @@ fn others<'s>(state: &'s State, id: &WatchId) -> Vec<&'s ResourceState> {
 }
 
 /// It is off when all of them are.
-fn source(resource: &ResourceState, others: &[&ResourceState]) -> Value {
+fn source(resource: &ResourceState, others: &[&ResourceState]) -> DisableSource {
     if others.is_empty() {
         return disable_source(&resource.spec.name);
     }
     let mut all: Vec<&ResourceState> = others.iter().copied().chain([resource]).collect();
     all.sort_by_key(|resource| resource.order);
-    let map = |name: &ResourceName| disable_source(name)["configMap"].clone();
-    json!({"everyConfigMap": all.iter().map(|resource| map(&resource.spec.name)).collect::<Vec<_>>()})
+    let maps = all.iter().map(|resource| switch_source(&resource.spec.name));
+    DisableSource { config_map: None, every_config_map: maps.collect() }
 }

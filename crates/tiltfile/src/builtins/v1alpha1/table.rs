@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use lilt_api::ObjectKind;
 use lilt_api::kinds::{self, kinds};
 use starlark::eval::{ParametersSpec, ParametersSpecParam};
 use starlark::values::FrozenValue;
@@ -14,15 +15,15 @@ use super::METADATA;
 pub(super) static TABLE: LazyLock<Vec<Maker>> = LazyLock::new(makers);
 
 /// The kinds of objects that a Tiltfile can make. Their functions come first, behind them those of all their parts.
-const KINDS: [&str; 8] = [
-    "Cmd",
-    "ConfigMap",
-    "Extension",
-    "ExtensionRepo",
-    "FileWatch",
-    "KubernetesApply",
-    "KubernetesDiscovery",
-    "UIButton",
+const KINDS: [ObjectKind; 8] = [
+    ObjectKind::Cmd,
+    ObjectKind::ConfigMap,
+    ObjectKind::Extension,
+    ObjectKind::ExtensionRepo,
+    ObjectKind::FileWatch,
+    ObjectKind::KubernetesApply,
+    ObjectKind::KubernetesDiscovery,
+    ObjectKind::UIButton,
 ];
 
 /// What a probe does is a part of its own, with fields that are the probe's in the API.
@@ -34,7 +35,7 @@ pub(super) struct Maker {
     /// `v1alpha1.cmd`.
     pub(super) name: &'static str,
     /// Of the object; none for a part.
-    pub(super) kind: Option<&'static str>,
+    pub(super) kind: Option<ObjectKind>,
     pub(super) documentation: &'static str,
     pub(super) fields: Vec<Field>,
     pub(super) signature: ParametersSpec<FrozenValue>,
@@ -120,7 +121,7 @@ fn differences(part: &str, field: &mut Field) {
 fn makers() -> Vec<Maker> {
     let mut parts = BTreeMap::new();
     let mut makers = Vec::new();
-    for kind in KINDS.iter().filter_map(|name| kinds().named(name)) {
+    for kind in KINDS.iter().map(|kind| kinds().of(*kind)) {
         let spec = kind.fields.iter().find_map(|field| match field.of {
             kinds::Type::Part(part) if field.name == "spec" => Some(part),
             _ => None,
@@ -129,7 +130,7 @@ fn makers() -> Vec<Maker> {
             Some(part) => fields(part, kinds().part(part), &mut parts),
             None => fields(kind.name, &kind.fields, &mut parts),
         };
-        if kind.name == "KubernetesApply" {
+        if kind.kind == ObjectKind::KubernetesApply {
             own.push(Field {
                 parameter: "cmd",
                 name: Some("applyCmd"),
@@ -138,7 +139,7 @@ fn makers() -> Vec<Maker> {
                 documentation: "An older name of apply_cmd.",
             });
         }
-        makers.push(maker(kind.name, Some(kind.name), kind.description, own));
+        makers.push(maker(kind.name, Some(kind.kind), kind.description, own));
     }
     makers.extend(parts.into_values());
     makers
@@ -202,7 +203,7 @@ fn field(owner: &str, field: &kinds::Field, parts: &mut BTreeMap<&'static str, M
 
 fn maker(
     type_name: &str,
-    kind: Option<&'static str>,
+    kind: Option<ObjectKind>,
     documentation: &'static str,
     fields: Vec<Field>,
 ) -> Maker {

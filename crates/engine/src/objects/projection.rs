@@ -1,0 +1,56 @@
+//! Objects as readers see them: with the status that their controllers have.
+
+use lilt_api::{CmdStatus, Content, FileWatchStatus, KubernetesApplyStatus, Object, ObjectKey};
+use lilt_model::ResourceName;
+use serde_json::{Value, json};
+
+use super::disable::Switch;
+use super::tiltfile::tiltfile_status;
+use super::{
+    ObjectRecord, Run, apply, building, cluster, command, discovery, live_update, pods, unsupported,
+};
+use crate::controllers::log_stream;
+use crate::state::State;
+
+/// An object as readers see it; none if it is gone.
+pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)> {
+    let made = state.objects.made.get(key)?;
+    let mut object = made.object.clone();
+    if let Some(status) = status(state, key, made) {
+        object.set_status(&status);
+    }
+    Some((made.uid.clone(), object))
+}
+
+/// Returns the status of an object; none if it is the one that was written, or the kind has none.
+fn status(state: &State, key: &ObjectKey, made: &ObjectRecord) -> Option<Value> {
+    let disable_status = made.switch.as_ref().map(Switch::status);
+    let status = match &made.run {
+        Run::Nothing => match &made.content {
+            Content::UIButton(button) => json!(button.status),
+            Content::DockerComposeService(_) => json!(unsupported::service_status()),
+            Content::DockerComposeLogStream(_) => json!(unsupported::log_stream_status()),
+            _ => return None,
+        },
+        Run::Cluster(run) => json!(cluster::status(run)),
+        Run::Apply(run) => json!(KubernetesApplyStatus { disable_status, ..apply::status(run) }),
+        Run::Image(run) => match &made.content {
+            Content::CmdImage(_) => json!(building::cmd_image_status(run)),
+            _ => json!(building::docker_image_status(run)),
+        },
+        Run::Live(run) => json!(live_update::status(run)),
+        Run::Discovery => json!(discovery::status(state, key)),
+        Run::LogStream => json!(log_stream::status(state, key)),
+        Run::Forward => json!(pods::forward_status(state, key)),
+        Run::Command(_) => json!(CmdStatus { disable_status, ..command::status(state, key) }),
+        Run::Files(run) => json!(FileWatchStatus { disable_status, ..run.events.status() }),
+        Run::Toggle(run) => json!(run.status()),
+        Run::Repository(run) => json!(run.status()),
+        Run::Extension(run) => json!(run.status()),
+        Run::Tiltfile => {
+            let tiltfile = state.tiltfile_named(&ResourceName::new(&key.name));
+            json!(tiltfile.map(tiltfile_status).unwrap_or_default())
+        }
+    };
+    Some(status)
+}
