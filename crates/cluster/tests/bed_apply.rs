@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lilt_cluster::{ApplyOptions, Cluster, ConnectOptions, DeleteOutcome, Preview};
 use lilt_model::Class;
-use lilt_model::cluster::Registry;
+use lilt_model::registry::Registry;
 use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
 use space::{DEADLINE, Space};

@@ -7,7 +7,8 @@ use lilt_docker::Engine;
 use lilt_host::process::Guardian;
 use lilt_model::Failure;
 use lilt_model::cluster::{ClusterInfo, Product, Runtime};
-use lilt_model::reference::{Reference, tag_from_id};
+use lilt_model::reference::Reference;
+use lilt_model::registry::tag_from_id;
 
 use crate::minikube::{self, ClusterEngine};
 

@@ -204,7 +204,7 @@ impl Engine {
         reference: &str,
         mut on_progress: impl FnMut(PushProgress) + Send,
     ) -> Result<Pushed, Error> {
-        let parsed = Reference::parse(reference)?;
+        let parsed = Reference::parse(reference).map_err(Failure::from)?;
         let mut headers = HeaderMap::new();
         let auth = self.credentials.registry_auth(parsed.domain()).await;
         let auth = HeaderValue::try_from(auth).expect("invariant: base64 is a header value");

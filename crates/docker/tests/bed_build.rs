@@ -9,9 +9,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use bed::{Context, build, build_telling, engine, output, registry, unique};
 use lilt_docker::{BuildProgress, ImageStore, Transferred};
 use lilt_model::ImageName;
-use lilt_model::cluster::Registry;
 use lilt_model::files::IgnoreRule;
-use lilt_model::reference::{Reference, reference_in_registry, tag_from_id};
+use lilt_model::reference::Reference;
+use lilt_model::registry::{Registry, reference_in_registry, tag_from_id};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]

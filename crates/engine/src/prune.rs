@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use lilt_model::cluster::Registry;
-use lilt_model::reference::{Reference, reference_in_registry};
+use lilt_model::reference::Reference;
+use lilt_model::registry::{Registry, reference_in_registry};
 use lilt_model::resource::Body;
 use lilt_model::settings::{DockerPrune, PruneSchedule};
 use lilt_model::{ClusterName, ImageName};

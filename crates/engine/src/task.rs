@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_api::ObjectKey;
-use lilt_model::cluster::{Delivery, Pod, PodRef, Registry};
+use lilt_model::cluster::{Delivery, Pod, PodRef};
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet, Manner};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef, ObjectScope};
 use lilt_model::locator::ImageLocator;
 use lilt_model::probe::Probe;
+use lilt_model::registry::Registry;
 use lilt_model::secret::Secret;
 use lilt_model::settings::ServerSideApply;
 use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp};

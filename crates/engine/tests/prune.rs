@@ -3,8 +3,9 @@
 mod support;
 
 use lilt_engine::{Event, PruneJob, Task, TaskId, plan};
-use lilt_model::cluster::{ClusterInfo, Registry};
+use lilt_model::cluster::ClusterInfo;
 use lilt_model::project::{Project, Settings};
+use lilt_model::registry::Registry;
 use lilt_model::settings::DockerPrune;
 use lilt_model::{ClusterName, Resource, Timestamp};
 use support::{Script, local, objects, workload};

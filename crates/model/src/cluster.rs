@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::ObjectRef;
 use crate::names::{ClusterName, ContainerId, Uid};
+use crate::registry::Registry;
 use crate::time::Timestamp;
 
 pub use address::{Reach, is_public};
@@ -80,26 +81,6 @@ pub struct ClusterInfo {
     /// Of the user's: each does what `ctr` does on one of the nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_commands: Vec<String>,
-}
-
-/// Where images must be pushed so that the cluster finds them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registry {
-    /// As this machine reaches it: `localhost:5000`.
-    pub host: String,
-    /// As what runs the cluster's containers reaches it, if that differs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host_from_cluster: Option<String>,
-    /// As programs in the cluster's pods reach it. For readers of the API: images are not named by it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host_from_pods: Option<String>,
-    /// Where to read what to do if it does not work.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub help: String,
-    /// All images go to one repository of this name and are told apart by their tags, as registries need it that make
-    /// no repositories by themselves (ECR). Empty: each has its own.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub single_name: String,
 }
 
 /// Which pod, in words.

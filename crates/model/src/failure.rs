@@ -6,7 +6,7 @@ use std::{fmt, io};
 use serde::{Deserialize, Serialize};
 
 use crate::os_error;
-use crate::reference::Reference;
+use crate::reference::{Reference, ReferenceError};
 
 /// Who can fix it. Decides the wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,6 +250,13 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<ReferenceError> for Failure {
+    fn from(error: ReferenceError) -> Self {
+        Failure::user(error.message)
+            .hint("an image is named like web, team/web:v1 or registry.example.com/team/web")
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -27,6 +27,7 @@ pub mod os_error;
 pub mod probe;
 pub mod project;
 pub mod reference;
+pub mod registry;
 pub mod request;
 pub mod resource;
 pub mod secret;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::Registry;
 use crate::files::IgnoreRule;
 use crate::names::ResourceName;
+use crate::registry::Registry;
 use crate::resource::Resource;
 use crate::secret::Secret;
 use crate::settings::{CiSettings, DockerPrune, DriftPolicy, ServerSideApply, Telemetry};

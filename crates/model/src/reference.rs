@@ -1,18 +1,28 @@
 //! Image references by Docker's rules: `web`, `gcr.io/team/web:v1`, `localhost:5000/x@sha256:…`.
-//!
-//! Pure. The names that lilt gives to what it builds follow Tilt's to the letter, since people's scripts and
-//! registries know them.
 
-use crate::cluster::Registry;
-use crate::failure::Failure;
-use crate::names::ImageName;
+use std::fmt;
 
 const DOCKER_HUB: &str = "docker.io";
 const OFFICIAL: &str = "library/";
-/// Registries take no longer ones.
+/// Registries do not accept longer ones.
 const LONGEST_PATH: usize = 255;
 
-/// A reference in its full form.
+/// A text that is not an image reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferenceError {
+    /// Names the text and the rule that it violates.
+    pub message: String,
+}
+
+impl fmt::Display for ReferenceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ReferenceError {}
+
+/// An image reference with all defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
     domain: String,
@@ -22,12 +32,10 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Parses a name as people write it; what is left out is filled in (`web` is `docker.io/library/web`).
-    pub fn parse(text: &str) -> Result<Self, Failure> {
-        let invalid = |why: &str| {
-            Failure::user(format!("{text:?} is not an image reference: {why}"))
-                .hint("an image is named like web, team/web:v1 or registry.example.com/team/web")
-        };
+    /// Parses a reference as people write it and fills in the defaults: `web` is `docker.io/library/web`.
+    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
+        let invalid =
+            |why: &str| ReferenceError { message: format!("{text:?} is not an image reference: {why}") };
         if text.is_empty() {
             return Err(invalid("it is empty"));
         }
@@ -63,12 +71,12 @@ impl Reference {
         Ok(Self { domain, path: path.to_owned(), tag, digest })
     }
 
-    /// The registry's host: `docker.io`, `localhost:5000`.
+    /// Returns the registry's host: `docker.io`, `localhost:5000`.
     pub fn domain(&self) -> &str {
         &self.domain
     }
 
-    /// The repository in the registry: `library/web`.
+    /// Returns the repository in the registry: `library/web`.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -81,12 +89,12 @@ impl Reference {
         self.digest.as_deref()
     }
 
-    /// Host and path in full, without tag and digest: `docker.io/library/web`.
+    /// Returns host and path in full, without tag and digest: `docker.io/library/web`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.domain, self.path)
     }
 
-    /// As people write it, without tag and digest: `web`.
+    /// Returns the name as people write it, without tag and digest: `web`.
     pub fn familiar_name(&self) -> String {
         if self.domain != DOCKER_HUB {
             return self.name();
@@ -97,9 +105,15 @@ impl Reference {
         }
     }
 
-    /// As people write it, with tag and digest.
+    /// Returns the reference as people write it, with tag and digest: `web:v1`.
     pub fn familiar(&self) -> String {
         format!("{}{}", self.familiar_name(), self.suffix())
+    }
+
+    #[must_use]
+    pub fn without_tag(mut self) -> Self {
+        (self.tag, self.digest) = (None, None);
+        self
     }
 
     #[must_use]
@@ -109,8 +123,9 @@ impl Reference {
         self
     }
 
-    /// Whether an image declared by this reference is the one that `used` names: with a tag, exactly that one; without,
-    /// any tag of the name.
+    /// Returns whether `used` names the image that is declared by this reference.
+    ///
+    /// A declaration with a tag matches exactly that reference, one without a tag matches all tags.
     pub fn matches(&self, used: &Reference) -> bool {
         match self.tag {
             Some(_) => self == used,
@@ -125,70 +140,14 @@ impl Reference {
     }
 }
 
-impl std::fmt::Display for Reference {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}{}", self.domain, self.path, self.suffix())
     }
 }
 
-/// The tag of a built image, from its content: `tilt-` and the first 16 digits of its id.
-pub fn tag_from_id(id: &str) -> Result<String, Failure> {
-    let digits = id.split_once(':').map_or(id, |(_, digits)| digits);
-    match digits.get(..16) {
-        Some(start) if start.bytes().all(|byte| byte.is_ascii_hexdigit()) => Ok(format!("tilt-{start}")),
-        _ => Err(Failure::internal(format!("{id:?} is not an image id"))),
-    }
-}
-
-/// The name under which this machine pushes an image: in the registry, with the characters `/ : @` of the original name
-/// replaced by `_`. Without registry, or if the name is in it already, the name itself. Always without tag.
-pub fn reference_in_registry(name: &ImageName, registry: Option<&Registry>) -> Result<Reference, Failure> {
-    in_host(name, registry, registry.map(|registry| registry.host.as_str()))
-}
-
-/// The tag under which an image goes to the registry. Where all images share one repository, its name tells them apart.
-pub fn tag_in_registry(name: &ImageName, registry: Option<&Registry>, tag: &str) -> Result<String, Failure> {
-    let shared = registry.is_some_and(|registry| !registry.single_name.is_empty());
-    if !shared {
-        return Ok(tag.to_owned());
-    }
-    let familiar = Reference::parse(name.as_str())?.familiar_name();
-    let last = familiar.rsplit('/').next().unwrap_or_default();
-    Ok(format!("{}-{tag}", escape(last)))
-}
-
-/// The name under which the cluster pulls what [`reference_in_registry`] names.
-pub fn reference_in_cluster(name: &ImageName, registry: Option<&Registry>) -> Result<Reference, Failure> {
-    let host = registry.map(|registry| match &registry.host_from_cluster {
-        Some(host) if !host.is_empty() => host.as_str(),
-        _ => registry.host.as_str(),
-    });
-    in_host(name, registry, host)
-}
-
-fn escape(name: &str) -> String {
-    name.replace(['/', ':', '@'], "_")
-}
-
-fn in_host(name: &ImageName, registry: Option<&Registry>, host: Option<&str>) -> Result<Reference, Failure> {
-    let mut own = Reference::parse(name.as_str())?;
-    (own.tag, own.digest) = (None, None);
-    let familiar = own.familiar_name();
-    let Some(host) = host.filter(|host| !host.is_empty()) else { return Ok(own) };
-    if familiar.strip_prefix(host).is_some_and(|rest| rest.starts_with('/')) {
-        return Ok(own);
-    }
-    let repository = match registry.map(|registry| registry.single_name.as_str()) {
-        Some(single) if !single.is_empty() => single.to_owned(),
-        _ => escape(&familiar),
-    };
-    let moved = format!("{host}/{repository}");
-    Reference::parse(&moved).map_err(|failure| {
-        Failure::user(format!("the image {name} has no name in the registry {host}: {}", failure.message))
-    })
-}
-
-/// Host and the rest; a first part without dot, colon or capital that is not `localhost` belongs to the path.
+/// Splits a text into host and path. A first part without dot, colon or capital letter that is not `localhost` belongs
+/// to the path.
 fn split_domain(text: &str) -> (String, String) {
     let (domain, rest) = match text.split_once('/') {
         Some((first, rest))
@@ -216,7 +175,7 @@ fn is_domain(text: &str) -> bool {
             !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':')
         }
         None => host.split('.').all(|label| {
-            // Docker's grammar has no underscore in hosts, but ECR mirrors and Compose networks do; engines take them.
+            // Docker's grammar has no underscore in hosts, but ECR mirrors and Compose networks do; engines accept them.
             let inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
             !label.is_empty() && label.bytes().all(inner) && !label.starts_with('-') && !label.ends_with('-')
         }),
@@ -286,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_docker_refuses() {
+    fn invalid_reference_is_an_error() {
         let id = "a".repeat(64);
         for text in [
             "",
@@ -319,77 +278,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_tag_matches_every_tag() {
+    fn reference_without_tag_matches_every_tag() {
         let parse = |text| Reference::parse(text).unwrap();
         assert!(parse("web").matches(&parse("docker.io/library/web:v2")));
         assert!(!parse("web").matches(&parse("team/web")));
         assert!(parse("web:v1").matches(&parse("web:v1")));
         assert!(!parse("web:v1").matches(&parse("web:v2")));
         assert!(!parse("web:v1").matches(&parse("web")));
-    }
-
-    #[test]
-    fn names_in_a_registry_are_those_of_tilt() {
-        let table = [
-            ("myreg.com", "gcr.io/foo/bar:deadbeef", "myreg.com/gcr.io_foo_bar"),
-            (
-                "id.dkr.ecr.example.com/bar",
-                "gcr.io/baz/foo/bar",
-                "id.dkr.ecr.example.com/bar/gcr.io_baz_foo_bar",
-            ),
-            ("gcr.io/foo", "docker.io/library/busybox", "gcr.io/foo/busybox"),
-            ("gcr.io/foo", "bar", "gcr.io/foo/bar"),
-            ("myreg.com", "myreg.com/bar", "myreg.com/bar"),
-            ("myreg.com:5000", "myreg.com:5000/bar", "myreg.com:5000/bar"),
-            ("myreg.com:5000", "myreg.com/bar", "myreg.com:5000/myreg.com_bar"),
-            ("myreg.com", "myreg.com:5000/bar", "myreg.com/myreg.com_5000_bar"),
-            ("localhost:5000", "team/web:v1", "localhost:5000/team_web"),
-        ];
-        for (host, name, expected) in table {
-            let registry = Registry { host: host.to_owned(), ..Registry::default() };
-            let name = ImageName::from(name);
-            assert_eq!(reference_in_registry(&name, Some(&registry)).unwrap().familiar(), expected);
-            assert_eq!(reference_in_cluster(&name, Some(&registry)).unwrap().familiar(), expected);
-        }
-        assert_eq!(reference_in_registry(&"web:v1".into(), None).unwrap().familiar(), "web");
-    }
-
-    #[test]
-    fn the_cluster_may_see_the_registry_elsewhere() {
-        let registry = Registry {
-            host: "localhost:1234".into(),
-            host_from_cluster: Some("registry:1234".into()),
-            ..Registry::default()
-        };
-        let name = ImageName::from("gcr.io/foo/bar");
-        assert_eq!(
-            reference_in_registry(&name, Some(&registry)).unwrap().familiar(),
-            "localhost:1234/gcr.io_foo_bar"
-        );
-        assert_eq!(
-            reference_in_cluster(&name, Some(&registry)).unwrap().familiar(),
-            "registry:1234/gcr.io_foo_bar"
-        );
-    }
-
-    #[test]
-    fn one_repository_may_hold_all_images() {
-        let registry =
-            Registry { host: "ecr.io/team".into(), single_name: "dev".into(), ..Registry::default() };
-        let name = ImageName::from("gcr.io/foo/bar:v1");
-        let reference = reference_in_registry(&name, Some(&registry)).unwrap();
-        let tag = tag_in_registry(&name, Some(&registry), "tilt-1").unwrap();
-        assert_eq!(reference.with_tag(&tag).familiar(), "ecr.io/team/dev:bar-tilt-1");
-        assert_eq!(tag_in_registry(&name, None, "tilt-1").unwrap(), "tilt-1");
-    }
-
-    #[test]
-    fn tags_come_from_the_id() {
-        let id = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-        assert_eq!(tag_from_id(id).unwrap(), "tilt-0123456789abcdef");
-        assert!(tag_from_id("sha256:12").is_err());
-        let tagged = Reference::parse("localhost:5000/web").unwrap().with_tag(&tag_from_id(id).unwrap());
-        assert_eq!(tagged.familiar(), "localhost:5000/web:tilt-0123456789abcdef");
     }
 
     #[test]

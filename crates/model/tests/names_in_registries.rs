@@ -1,8 +1,8 @@
 //! The names of images in registries, for all kinds of names: Tilt's rule, written down a second time.
 
 use lilt_model::ImageName;
-use lilt_model::cluster::Registry;
-use lilt_model::reference::{Reference, reference_in_cluster, reference_in_registry, tag_in_registry};
+use lilt_model::reference::Reference;
+use lilt_model::registry::{Registry, reference_in_cluster, reference_in_registry, tag_in_registry};
 use proptest::prelude::*;
 
 /// As people shorten it.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use lilt_model::cluster::Registry;
 use lilt_model::command::Command;
 use lilt_model::compose::ComposeProject;
 use lilt_model::files::IgnoreRule;
@@ -11,6 +10,7 @@ use lilt_model::image::{ImageBuild, LiveUpdate};
 use lilt_model::kubernetes::{CustomDeploy, DiscoveryStrategy, Forward, ObjectRef, PodReadiness};
 use lilt_model::probe::Probe;
 use lilt_model::project::Settings;
+use lilt_model::registry::Registry;
 use lilt_model::resource::{Link, TriggerMode};
 use serde_json::Value;
 

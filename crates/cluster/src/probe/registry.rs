@@ -3,8 +3,9 @@
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Service};
 use kube::Api;
-use lilt_model::cluster::{Product, Registry, Runtime};
+use lilt_model::cluster::{Product, Runtime};
 use lilt_model::reference::Reference;
+use lilt_model::registry::Registry;
 use lilt_model::yaml;
 use serde::Deserialize;
 

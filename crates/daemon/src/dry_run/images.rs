@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lilt_docker::Engine;
-use lilt_model::cluster::{ClusterInfo, Registry};
+use lilt_model::cluster::ClusterInfo;
 use lilt_model::image::{ImageBuild, ImageTarget};
 use lilt_model::kubernetes::KubernetesResource;
+use lilt_model::registry::Registry;
 use lilt_model::{Failure, ImageName};
 
 use crate::runner::{Base, CachedBuild, ImageReferences, cached_references};

@@ -131,7 +131,7 @@ fn refuse_circle(state: &State, spec: &BuildSpec<'_>) -> Result<(), String> {
     Ok(())
 }
 
-type Place = (Delivery, Option<lilt_model::cluster::Registry>, Option<String>);
+type Place = (Delivery, Option<lilt_model::registry::Registry>, Option<String>);
 
 /// Where it goes: to the cluster that the Tiltfile deploys to, if it deploys to any.
 fn place(state: &State, cluster: &ClusterName) -> Result<Place, String> {

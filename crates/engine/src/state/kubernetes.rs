@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_model::cluster::{Container, PodRef, Registry};
+use lilt_model::cluster::{Container, PodRef};
 use lilt_model::files::{ChangedPath, Existence};
 use lilt_model::image::{BuildRecord, ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::ObjectRef;
+use lilt_model::registry::Registry;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp};
 use serde::{Serialize, Serializer};

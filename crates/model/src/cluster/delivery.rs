@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterInfo, Product, Registry, Runtime};
+use super::{ClusterInfo, Product, Runtime};
+use crate::registry::Registry;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,9 +1,9 @@
 //! `docker_build`, `default_registry`.
 
 use lilt_model::Failure;
-use lilt_model::cluster::Registry;
 use lilt_model::files::{FileSet, IgnoreRule};
 use lilt_model::image::{DockerBuild, ImageBuild};
+use lilt_model::registry::Registry;
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;

@@ -9,7 +9,8 @@ use lilt_docker::look::ImageConfiguration;
 use lilt_engine::{DeployJob, Mode};
 use lilt_model::cluster::Delivery;
 use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget, LiveUpdate};
-use lilt_model::reference::{Reference, reference_in_cluster, reference_in_registry};
+use lilt_model::reference::Reference;
+use lilt_model::registry::{reference_in_cluster, reference_in_registry};
 use lilt_model::{Failure, ImageName, Timestamp, Unreachable};
 use serde_json::Value;
 

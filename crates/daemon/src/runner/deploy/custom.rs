@@ -4,9 +4,10 @@ use lilt_cluster::inject::Injection;
 use lilt_docker::Engine;
 use lilt_engine::DeployJob;
 use lilt_host::files;
-use lilt_model::cluster::{Delivery, Registry};
+use lilt_model::cluster::Delivery;
 use lilt_model::image::{CustomBuild, CustomOutput, ImageBuild, ImageTarget};
-use lilt_model::reference::{Reference, reference_in_cluster, reference_in_registry, tag_in_registry};
+use lilt_model::reference::Reference;
+use lilt_model::registry::{Registry, reference_in_cluster, reference_in_registry, tag_in_registry};
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName};
 

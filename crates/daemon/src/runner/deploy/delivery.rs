@@ -7,7 +7,7 @@ use lilt_docker::Engine;
 use lilt_engine::DeployJob;
 use lilt_model::cluster::{Delivery, Nodes};
 use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget};
-use lilt_model::reference::reference_in_registry;
+use lilt_model::registry::reference_in_registry;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName};
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use lilt_docker::{BuildProgress, BuildRequest, Engine, StepId};
 use lilt_engine::DeployJob;
-use lilt_model::cluster::Registry;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget};
-use lilt_model::reference::{
-    Reference, reference_in_cluster, reference_in_registry, tag_from_id, tag_in_registry,
+use lilt_model::reference::Reference;
+use lilt_model::registry::{
+    Registry, reference_in_cluster, reference_in_registry, tag_from_id, tag_in_registry,
 };
 use lilt_model::timeline::StageKind;
 use lilt_model::{ClusterName, Failure, ImageName};
