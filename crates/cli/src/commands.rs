@@ -25,12 +25,3 @@ pub(crate) mod up;
 pub(crate) mod updog;
 pub(crate) mod verify_install;
 pub(crate) mod version;
-
-use lilt_daemon::PluginOutput;
-use lilt_host::terminal;
-
-/// Prints what exec plugins say, such as a device code, as soon as they say it. They may read the terminal: this is for
-/// commands that do not.
-pub(crate) fn plugin_output() -> PluginOutput {
-    PluginOutput::new(terminal::aside).with_terminal()
-}

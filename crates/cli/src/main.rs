@@ -3,6 +3,7 @@
 
 mod api;
 mod arguments;
+mod command_line;
 mod commands;
 mod demo;
 mod diagnostics;
@@ -21,7 +22,7 @@ use lilt_host::terminal;
 use lilt_model::Failure;
 use nix::sys::signal::Signal;
 
-use arguments::{Alpha, Command};
+use command_line::{Alpha, Command};
 
 fn main() -> ExitCode {
     // A script's shell starts background jobs with these ignored.
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == lilt_host::process::GUARDIAN_ARGUMENT) {
         return guard();
     }
-    let arguments = match arguments::parse(std::env::args_os()) {
+    let arguments = match command_line::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) => return answer(&error),
     };
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => block_on(commands::doctor::run(doctor)),
         Command::Snapshot(snapshot) => block_on(commands::snapshot::run(snapshot)),
         Command::Analytics(analytics) => commands::analytics::run(&analytics),
-        Command::Completion(completion) => commands::completion::run(&completion),
+        Command::Completion(completion) => commands::completion::run(&completion, command_line::definition()),
         Command::VerifyInstall(_) => commands::verify_install::run(),
         Command::Alpha(Alpha::TreeView(tree)) => block_on(commands::tree_view::run(tree)),
         Command::Alpha(Alpha::Updog(updog)) => block_on(commands::updog::run(updog)),
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
         Command::Logs(logs) => block_on(commands::logs::run(logs)),
         Command::Timeline(arguments) => block_on(commands::timeline::run(arguments)),
         Command::Replay(replay) => commands::replay::run(&replay),
-        Command::Dump(dump) => block_on(commands::dump::run(dump)),
+        Command::Dump(dump) => block_on(commands::dump::run(dump, command_line::definition())),
         Command::Alpha(Alpha::TiltfileResult(result)) => {
             block_on(commands::tiltfile_result::run(result, verbosity))
         }

@@ -2,8 +2,6 @@
 
 use clap::{Arg, ArgAction, Command};
 
-use crate::arguments;
-
 /// What is true of all commands.
 const INTRODUCTION: &str = "\
 # Commands
@@ -28,8 +26,8 @@ and SIGHUP end `up` with 0 and `ci` with 1.
 ";
 
 /// File names with their texts: one page per command, and `README.md` that lists them.
-pub(crate) fn pages() -> Vec<(String, String)> {
-    let mut root = arguments::definition().term_width(0);
+pub(crate) fn pages(definition: Command) -> Vec<(String, String)> {
+    let mut root = definition.term_width(0);
     root.build();
     let mut commands = Vec::new();
     collect(&root, String::new(), &mut commands);

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{self, BUILD, Port, Project, SessionOptions, WatchMode, Web, WebMode, version};
 use crate::signals::Signals;
-use crate::{api, commands, hosts, session_menu, snapshot, token};
+use crate::{api, hosts, session_menu, snapshot, token};
 
 /// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
 const REQUESTS: usize = 64;
@@ -366,7 +366,13 @@ pub(crate) fn settings_without_session(
     let project = project.absolute()?;
     let environment = environment_without_session(&project, folder)?;
     let settings = Settings::new(subcommand, project, BUILD, environment);
-    Ok(Settings { plugin_output: commands::plugin_output(), ..settings })
+    Ok(Settings { plugin_output: plugin_output(), ..settings })
+}
+
+/// Prints messages of exec plugins, such as a device code, at once. Plugins may read from the terminal: this is for
+/// commands that do not.
+pub(crate) fn plugin_output() -> PluginOutput {
+    PluginOutput::new(terminal::aside).with_terminal()
 }
 
 /// Warns of sessions from [`sessions::describe_deploying`], if there are any.

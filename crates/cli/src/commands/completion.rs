@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use lilt_host::terminal;
 
-use crate::arguments;
+use crate::arguments::program_name;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Completion {
@@ -35,19 +35,19 @@ pub(crate) struct Style {
     no_descriptions: bool,
 }
 
-pub(crate) fn run(completion: &Completion) -> anyhow::Result<ExitCode> {
+/// Prints the completions for the commands of `definition`.
+pub(crate) fn run(completion: &Completion, mut definition: clap::Command) -> anyhow::Result<ExitCode> {
     let (shell, style) = match completion {
         Completion::Bash(style) => (Shell::Bash, style),
         Completion::Zsh(style) => (Shell::Zsh, style),
         Completion::Fish(style) => (Shell::Fish, style),
         Completion::Powershell(style) => (Shell::PowerShell, style),
     };
-    let mut definition = arguments::definition();
     if style.no_descriptions {
         definition = without_descriptions(definition);
     }
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut definition, arguments::program_name(), &mut text);
+    clap_complete::generate(shell, &mut definition, program_name(), &mut text);
     terminal::write_raw(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,8 @@ use lilt_host::process;
 use lilt_host::terminal;
 use lilt_model::Failure;
 
+use crate::session;
+
 /// Run a docker command as lilt would: on the same engine, with the same builder
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  lilt docker -- build -f path/to/Dockerfile .\n  lilt docker -- ps")]
@@ -18,7 +20,7 @@ pub(crate) struct Docker {
 
 pub(crate) async fn run(docker: Docker) -> anyhow::Result<ExitCode> {
     // An engine that does not answer is told in lilt's words.
-    let facts = lilt_daemon::examine_docker(None, super::plugin_output()).await?;
+    let facts = lilt_daemon::examine_docker(None, session::plugin_output()).await?;
     let builder = if facts.buildkit? { "1" } else { "0" };
     let mut env = vec![("DOCKER_BUILDKIT".to_owned(), builder.to_owned())];
     env.extend(facts.variables);

@@ -13,8 +13,8 @@ use lilt_model::{COMPATIBLE_TILT_VERSION, Failure};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use crate::arguments;
 use crate::commands::{analytics, version};
+use crate::{arguments, session};
 
 /// How long an answer is waited for.
 struct Patience {
@@ -46,7 +46,7 @@ pub(crate) struct Doctor {
 pub(crate) async fn run(doctor: Doctor) -> anyhow::Result<ExitCode> {
     let printed = watch::Sender::new(());
     let (docker_login, cluster_login) = (printed.subscribe(), printed.subscribe());
-    let output = super::plugin_output().with_receiver(move |line| {
+    let output = session::plugin_output().with_receiver(move |line| {
         terminal::aside(line);
         printed.send_replace(());
     });

@@ -80,7 +80,8 @@ pub(crate) struct ImageDeployRef {
     reference: String,
 }
 
-pub(crate) async fn run(dump: Dump) -> anyhow::Result<ExitCode> {
+/// Prints or writes what was asked for. `definition` has all commands, for their documentation.
+pub(crate) async fn run(dump: Dump, definition: clap::Command) -> anyhow::Result<ExitCode> {
     match dump {
         Dump::Webview(webview) => print(&webview.connect, "/api/view").await,
         Dump::Engine(engine) => print(&engine.connect, "/api/dump/engine").await,
@@ -91,7 +92,7 @@ pub(crate) async fn run(dump: Dump) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Dump::CliDocs(docs) => {
-            for (name, text) in reference::pages() {
+            for (name, text) in reference::pages(definition) {
                 write(&docs.dir.join(name), &text)?;
             }
             Ok(ExitCode::SUCCESS)
