@@ -219,7 +219,7 @@ fn unbuildable(context: &str, error: &kube::Error) -> Failure {
 
 /// Marks a failure if this machine had not got what it takes, for example to read a certificate.
 fn caused_by(failure: Failure, error: &(dyn std::error::Error + 'static)) -> Failure {
-    match lilt_model::os_error::root(error) {
+    match lilt_model::os_error::root_cause(error) {
         Some(cause) => failure.caused_by(cause),
         None => failure,
     }

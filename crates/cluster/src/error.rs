@@ -296,7 +296,7 @@ impl Cluster {
             return Error::LoginFailed(login.clone());
         }
         let cause = root_cause(error);
-        let obstacle = if let Some(hint) = os_error::root(error).and_then(os_error::shortage) {
+        let obstacle = if let Some(hint) = os_error::root_cause(error).and_then(os_error::shortage) {
             Obstacle::Machine(hint)
         // Of what TLS objects to, kube keeps the text alone.
         } else if cause.to_lowercase().contains("certificate") {

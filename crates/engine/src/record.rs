@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lilt_model::Timestamp;
 use lilt_model::resource::{Body, Resource};
-use lilt_model::secret::{Redactor, Secret, Structure, redact_values_beside};
+use lilt_model::secret::{Redactor, Secret, Structure, redact_values_except};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ impl Recorder {
 pub(crate) fn redact(value: &mut Value, redactor: &Redactor, names: &BTreeSet<String>) {
     if !redactor.is_empty() {
         let structure = Structure { names: Some(names), ..STRUCTURE };
-        *value = redact_values_beside(structure, value.take(), redactor);
+        *value = redact_values_except(structure, value.take(), redactor);
     }
 }
 

@@ -26,7 +26,7 @@ struct Expected {
 struct Totals {
     same: usize,
     both_refuse: usize,
-    /// Read by one of the two only.
+    /// Parsed by only one of the two.
     refused_here: usize,
     refused_by_go: usize,
     different: usize,
@@ -65,7 +65,7 @@ fn main() -> io::Result<ExitCode> {
     Ok(if refused_here + different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Floats as their bits, so that their texts need not be the same.
+/// Replaces floats by their bits, since their texts may differ.
 fn with_bits(value: Value) -> Value {
     match value {
         Value::Number(number) if number.as_i64().is_none() => {
@@ -90,21 +90,21 @@ fn first_difference(found: &[Value], expected: &[Value]) -> String {
 }
 
 /// Returns the first place where two values differ, with both.
-fn difference(place: &str, found: &Value, expected: &Value) -> Option<String> {
+fn difference(path: &str, found: &Value, expected: &Value) -> Option<String> {
     match (found, expected) {
         _ if found == expected => None,
         (Value::Object(a), Value::Object(b))
             if a.keys().all(|key| b.contains_key(key)) && a.len() == b.len() =>
         {
-            a.iter().find_map(|(key, value)| difference(&format!("{place}.{key}"), value, &b[key]))
+            a.iter().find_map(|(key, value)| difference(&format!("{path}.{key}"), value, &b[key]))
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             let mut pairs = a.iter().zip(b).enumerate();
-            pairs.find_map(|(at, (a, b))| difference(&format!("{place}[{at}]"), a, b))
+            pairs.find_map(|(at, (a, b))| difference(&format!("{path}[{at}]"), a, b))
         }
         _ => {
             let short = |value: &Value| value.to_string().chars().take(200).collect::<String>();
-            Some(format!("{place}: {}, Go has {}", short(found), short(expected)))
+            Some(format!("{path}: {}, Go has {}", short(found), short(expected)))
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The secrets of a session: its token, and the keys that are derived from the token.
 //!
-//! Both sides of the web port need them: the session checks what its visitors bring, and whoever may read the token makes
-//! links without asking the session. This module computes, and draws random numbers; who keeps a token, for how long a code
-//! stays used and what a refusal looks like is decided elsewhere.
+//! Both sides of the web port need them: the session checks credentials, and every process that can read the token makes
+//! links without asking the session. This module only computes and draws random numbers. Storing tokens, remembering used
+//! codes and responding to refused requests is up to the callers.
 //!
-//! Five secrets for five purposes, none of which can stand in for another:
+//! There are five secrets for five purposes. None can be used in place of another:
 //! - The *token* is sent in a header by scripts and by lilt's own commands.
 //! - A *code* is in a link. It is accepted once. Every process that can read the token can make one, without asking the
 //!   session.
@@ -36,13 +36,13 @@ pub type Nonce = [u8; RANDOM];
 /// How long the code of a link is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeLifetime {
-    /// For links that are printed and clicked whenever the user gets to it.
+    /// For links that are printed, to be opened at any time.
     UntilSessionEnds,
-    /// For links that are handed to a browser at once, and for a while are visible in its command line.
+    /// For links that are opened by a browser at once, and are visible in its command line for a while.
     Limited(Duration),
 }
 
-/// For links that are handed to a browser. A browser that has to be started takes its time.
+/// The lifetime of links that are opened by a browser, which may have to be started first.
 pub const BROWSER_LIFETIME: CodeLifetime = CodeLifetime::Limited(Duration::from_secs(120));
 
 /// A code whose authenticity was checked.
@@ -54,7 +54,7 @@ pub struct Code {
 }
 
 impl Code {
-    /// None: not before the session ends.
+    /// Returns when the code expires; none if not before the session ends.
     pub fn expires(&self) -> Option<Timestamp> {
         match self.lifetime {
             CodeLifetime::UntilSessionEnds => None,
@@ -101,7 +101,7 @@ impl AuthKeys {
         &self.socket_token
     }
 
-    /// Makes a code for a link.
+    /// Creates a code for a link.
     pub fn mint_code(&self, issued: Timestamp, lifetime: CodeLifetime) -> Result<String, Failure> {
         let seconds = match lifetime {
             CodeLifetime::UntilSessionEnds => 0,
@@ -114,9 +114,9 @@ impl AuthKeys {
         Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// Returns the code if it was made with this token. Whether it was used or has expired is not checked.
+    /// Returns the code if it was created with this token. Does not check whether it was used or has expired.
     pub fn read_code(&self, text: &str) -> Option<Code> {
-        let bytes = authentic(&self.codes, text, &[])?;
+        let bytes = decode_authentic(&self.codes, text, &[])?;
         let (nonce, rest) = bytes.split_first_chunk::<RANDOM>()?;
         let (issued, rest) = rest.split_first_chunk::<8>()?;
         let seconds = u32::from_be_bytes(rest.try_into().ok()?);
@@ -128,7 +128,7 @@ impl AuthKeys {
         (bytes.len() == CODE_BODY).then_some(Code { nonce: *nonce, issued, lifetime })
     }
 
-    /// Makes the value of a cookie for a browser that addresses the session as `host`.
+    /// Creates the value of a cookie for a browser that addresses the session as `host`.
     pub fn mint_cookie(&self, host: &str) -> Result<String, Failure> {
         let mut bytes = random::<RANDOM>()?.to_vec();
         let tag = tag(&self.cookies, &[&bytes, host.as_bytes()].concat());
@@ -137,10 +137,10 @@ impl AuthKeys {
     }
 
     pub fn is_cookie(&self, text: &str, host: &str) -> bool {
-        authentic(&self.cookies, text, host.as_bytes()).is_some_and(|bytes| bytes.len() == RANDOM)
+        decode_authentic(&self.cookies, text, host.as_bytes()).is_some_and(|bytes| bytes.len() == RANDOM)
     }
 
-    /// Shows whoever knows the token, too, that this process knows it.
+    /// Signs a challenge, which proves to a client with the same token that this process knows it.
     pub fn prove(&self, challenge: &str) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(hmac::sign(&self.proofs, challenge.as_bytes()))
     }
@@ -151,7 +151,7 @@ impl AuthKeys {
     }
 }
 
-/// Returns a new token, which nobody can guess.
+/// Returns a new random token.
 pub fn new_token() -> Result<Arc<str>, Failure> {
     let token: String = random::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(Arc::from(token))
@@ -170,13 +170,13 @@ fn tag(key: &hmac::Key, bytes: &[u8]) -> [u8; TAG] {
     short
 }
 
-/// Decodes `text` and returns it without its tag, if the tag is that of the rest and of `context`.
-fn authentic(key: &hmac::Key, text: &str, context: &[u8]) -> Option<Vec<u8>> {
+/// Decodes `text` and returns it without its tag, if the tag authenticates it together with `context`.
+fn decode_authentic(key: &hmac::Key, text: &str, context: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
-    let given = bytes.split_off(bytes.len().checked_sub(TAG)?);
-    let wanted = tag(key, &[&bytes, context].concat());
-    // Does not end at the first difference: the time that it takes tells nothing.
-    let difference = given.iter().zip(wanted).fold(0, |sum, (one, other)| sum | (one ^ other));
+    let found = bytes.split_off(bytes.len().checked_sub(TAG)?);
+    let expected = tag(key, &[&bytes, context].concat());
+    // In constant time, so that the time taken does not reveal the position of the first difference.
+    let difference = found.iter().zip(expected).fold(0, |sum, (one, other)| sum | (one ^ other));
     (difference == 0).then_some(bytes)
 }
 

@@ -1,4 +1,4 @@
-//! Facts that a cluster tells: connection, pods and their containers.
+//! What a cluster reports: its connection, its pods and their containers.
 
 mod address;
 mod delivery;
@@ -18,7 +18,7 @@ pub use address::{Reach, is_public};
 pub use delivery::{Delivery, Nodes};
 pub use product::{Product, Runtime};
 
-/// Which cluster kubeconfig selects, and where it is: known before the first connection.
+/// The cluster that kubeconfig selects, as far as it is known before the first connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterAddress {
     pub context: String,
@@ -30,16 +30,16 @@ pub struct ClusterAddress {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KubeContext {
     pub name: String,
-    /// The name of its cluster in kubeconfig; tells local clusters from others.
+    /// The name of its cluster in kubeconfig, from which local clusters are recognized.
     pub cluster: String,
-    /// The namespace of objects that name none; empty if kubeconfig names none.
+    /// The namespace of objects without one; empty if kubeconfig has none.
     pub namespace: String,
     /// The product that created the cluster, inferred from the paths of its files.
     pub product_by_files: Product,
 }
 
 impl KubeContext {
-    /// Returns the product that created the cluster: its name comes before its files.
+    /// Returns the product that created the cluster, inferred from its name, or else from the paths of its files.
     pub fn product(&self) -> Product {
         match Product::of_cluster(&self.cluster) {
             Product::Unknown => self.product_by_files,
@@ -55,35 +55,35 @@ pub struct ClusterInfo {
     /// The URL of the API server.
     #[serde(default)]
     pub server: String,
-    /// What kubeconfig calls the cluster of the context.
+    /// The name of the context's cluster in kubeconfig.
     #[serde(default)]
     pub cluster: String,
     #[serde(default)]
     pub product: Product,
-    /// Where objects without a namespace go.
+    /// The namespace of objects without one.
     pub namespace: String,
-    /// A kubeconfig with this context alone, which commands are given.
+    /// A kubeconfig with this context alone, for commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_path: Option<std::path::PathBuf>,
     pub server_version: String,
-    /// The node's platform as `linux/amd64`, where it is known.
+    /// The nodes' platform, such as `linux/amd64`, if it is known.
     pub platform: Option<String>,
     #[serde(default)]
     pub runtime: Runtime,
-    /// That the cluster announces.
+    /// The registry that the cluster announces.
     pub registry: Option<Registry>,
-    /// What the cluster advises those who find no registry in it: an address to read.
+    /// Address of a page about setting up a registry, as the cluster announces it in place of a registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry_help: Option<String>,
-    /// The cluster runs what the engine has that builds images.
+    /// Whether the cluster runs images of the Docker engine that builds them, without a push.
     #[serde(default)]
     pub shares_engine: bool,
-    /// Of the user's: each does what `ctr` does on one of the nodes.
+    /// Commands of the user that run `ctr` on a node, one for each node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_commands: Vec<String>,
 }
 
-/// Which pod, in words.
+/// Identifies a pod by cluster, namespace and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PodRef {
     #[serde(default, skip_serializing_if = "ClusterName::is_session")]
@@ -92,7 +92,7 @@ pub struct PodRef {
     pub name: String,
 }
 
-/// One pod as the cluster tells it now.
+/// A pod as the cluster reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pod {
     #[serde(default, skip_serializing_if = "ClusterName::is_session")]
@@ -102,12 +102,12 @@ pub struct Pod {
     pub uid: Uid,
     /// Uids of all its owners, nearest first: the replica set, then the deployment.
     pub owners: Vec<Uid>,
-    /// The nearest owner's name, such as the replica set's; tells rollouts of one workload apart.
+    /// The name of the nearest owner, such as the replica set. It distinguishes the rollouts of a workload.
     pub nearest_owner: Option<String>,
-    /// Its group and version, and its kind.
+    /// The nearest owner's `apiVersion` and `kind`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_kind: Option<(String, String)>,
-    /// When it was made, where it could be asked.
+    /// When the nearest owner was created, if it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_created: Option<Timestamp>,
     /// The label `tilt.dev/pod-template-hash`.
@@ -117,11 +117,11 @@ pub struct Pod {
     pub created: Timestamp,
     pub deleting: bool,
     pub phase: PodPhase,
-    /// All conditions say ready.
+    /// Whether its conditions report it as ready.
     pub ready: bool,
     /// What kubectl shows as STATUS: `Running`, `CrashLoopBackOff`, `ImagePullBackOff` …
     pub status: String,
-    /// The sentence behind a bad status, if the cluster gives one.
+    /// The message of a bad status, if the cluster reports one.
     pub message: Option<String>,
     pub conditions: Vec<PodCondition>,
     /// Init containers first.
@@ -161,9 +161,9 @@ pub struct PodCondition {
 pub struct Container {
     pub name: String,
     pub init: bool,
-    /// None until it was created.
+    /// None until the container is created.
     pub id: Option<ContainerId>,
-    /// The run before this one, if it was started again.
+    /// The run before this one, if the container was restarted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<ContainerId>,
     /// How that run ended: exit code and reason.
@@ -171,7 +171,7 @@ pub struct Container {
     pub previous_exit: Option<(i32, String)>,
     /// The image as the pod's spec names it.
     pub image: String,
-    /// It runs under lilt's agent.
+    /// Whether it runs under lilt's agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub agent: bool,
     /// Declared ports, in order.
@@ -183,7 +183,7 @@ pub struct Container {
     pub restart_policy: RestartPolicy,
 }
 
-/// When a container that has ended is started again.
+/// When a container that has ended is restarted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RestartPolicy {
@@ -194,7 +194,7 @@ pub enum RestartPolicy {
 }
 
 impl Container {
-    /// It does not come back in this pod, whatever else still runs there.
+    /// Returns whether it has ended and will not be restarted in this pod.
     pub fn has_ended_for_good(&self) -> bool {
         let ContainerState::Terminated { exit_code, .. } = &self.state else { return false };
         match self.restart_policy {
@@ -219,21 +219,21 @@ pub enum ContainerState {
         exit_code: i32,
         reason: String,
         message: String,
-        /// None where the cluster does not know: the container may never have run.
+        /// None if the cluster does not report it: the container may never have run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         started: Option<Timestamp>,
         finished: Timestamp,
     },
 }
 
-/// Something the cluster reported (a Kubernetes event).
+/// A Kubernetes event. "Event" means an event of the engine elsewhere in lilt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     pub about: Subject,
     pub warning: bool,
     pub reason: String,
     pub message: String,
-    /// The probe that failed, if it reports that.
+    /// The probe that failed, if it reports a failed probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeKind>,
     pub at: Timestamp,
@@ -248,12 +248,12 @@ pub enum ProbeKind {
     Startup,
 }
 
-/// What a notice is about.
+/// The object that a notice is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     Pod(PodRef),
-    /// Another object: its uid and those of all its owners, nearest first.
+    /// Another object, with its uid and those of all its owners, nearest first.
     Object {
         object: ObjectRef,
         uids: Vec<Uid>,
@@ -269,7 +269,7 @@ impl Notice {
     }
 }
 
-/// A notice as readers see it.
+/// A notice in the form in which the web port sends it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct ReportedNotice {
@@ -314,21 +314,21 @@ pub struct ObjectCondition {
     pub message: String,
 }
 
-/// An applied object as the cluster has it now, for readers.
+/// An applied object as it is in the cluster, in the form in which the web port sends it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct ReportedObject {
     /// `web:deployment`, with the namespace where that is not the session's.
     pub name: String,
-    /// None for kinds that tell nothing of themselves.
+    /// Empty for kinds without conditions.
     pub conditions: Vec<ObjectCondition>,
-    /// What is to be said of it besides: it is gone, is being deleted, may not be read.
+    /// That it is gone, is being deleted, or may not be read.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<String>"))]
     pub remark: String,
 }
 
-/// As Tilt prints it. Probes end what they say with an empty line.
+/// Formats the notice as Tilt does. Messages of probes end with an empty line, which is removed.
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, namespace, name) = match &self.about {

@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     pub argv: Vec<String>,
-    /// Absolute.
+    /// The working directory, absolute.
     pub dir: PathBuf,
-    /// Set on top of lilt's own environment.
+    /// Variables to set in addition to lilt's own environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
-    /// Taken out of lilt's own environment.
+    /// Variables to remove from lilt's own environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unset: Vec<String>,
 }
 
 impl Command {
-    /// A shell line, as a Tiltfile's string commands are run: by `sh -c`.
+    /// Creates a command that runs a shell line with `sh -c`, as Tiltfiles run commands that are strings.
     pub fn shell(line: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
         Self {
             argv: vec!["sh".into(), "-c".into(), line.into()],
@@ -28,7 +28,7 @@ impl Command {
         }
     }
 
-    /// What the user wrote: the line of a shell command, else the words, in quotes where they hold spaces.
+    /// Returns the command as the user wrote it: the shell line, or else the words, quoted if they contain spaces.
     pub fn display(&self) -> String {
         match self.argv.as_slice() {
             [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),

@@ -1,26 +1,26 @@
-//! Which images a Dockerfile builds on: `FROM`, `COPY --from` and `RUN --mount=…,from=`, with `ARG` defaults and build
-//! arguments put in.
+//! Finds the images that a Dockerfile builds on: `FROM`, `COPY --from` and `RUN --mount=…,from=`, with `ARG` defaults and
+//! build arguments substituted.
 //!
-//! No judge of Dockerfiles: what it does not understand it passes over, the build will tell.
+//! It does not validate: unknown syntax is skipped, and the build reports errors.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::reference::Reference;
 
-/// The images it names, in order. Its own stages are none.
+/// Returns the images that a Dockerfile names, in order, without its own stages.
 pub fn images(dockerfile: &str, build_args: &[(String, String)]) -> Vec<Reference> {
     mentions(dockerfile, build_args).into_iter().map(|(_, image)| image).collect()
 }
 
-/// The same Dockerfile with other images in the place of those for which `replacement` has one.
+/// Replaces the images for which `replacement` returns another one.
 pub fn replace_images(
     dockerfile: &str,
     build_args: &[(String, String)],
     replacement: impl Fn(&Reference) -> Option<String>,
 ) -> String {
     let mut text = dockerfile.to_owned();
-    // From the end, so that the places before stay where they are.
+    // From the end, so that earlier positions stay valid.
     for (place, image) in mentions(dockerfile, build_args).into_iter().rev() {
         if let Some(other) = replacement(&image) {
             text.replace_range(place, &other);
@@ -29,7 +29,7 @@ pub fn replace_images(
     text
 }
 
-/// Images with the place in the text where they are named.
+/// Returns the images with their positions in the text.
 fn mentions(dockerfile: &str, build_args: &[(String, String)]) -> Vec<(Range<usize>, Reference)> {
     let mut arguments: HashMap<String, String> = HashMap::new();
     let mut stages: Vec<String> = Vec::new();
@@ -72,13 +72,13 @@ fn mentions(dockerfile: &str, build_args: &[(String, String)]) -> Vec<(Range<usi
     found
 }
 
-/// Where a flag names the image that it takes files from.
+/// Returns the position of the image in a flag that names a source of files.
 fn source_of(place: &Range<usize>, flag: &str) -> Option<Range<usize>> {
     let value = match flag.strip_prefix("--from=") {
         Some(value) => value,
         None => flag.strip_prefix("--mount=")?.split(',').find_map(|part| part.strip_prefix("from="))?,
     };
-    // It is a part of the flag: the distance of the two is its place.
+    // The value is a slice of the flag, so the distance of the pointers is its offset.
     let start = place.start + (value.as_ptr() as usize - flag.as_ptr() as usize);
     Some(start..start + value.len())
 }
@@ -92,7 +92,7 @@ fn declare(word: &str, build_args: &[(String, String)], arguments: &mut HashMap<
     }
 }
 
-/// The places of the words of each instruction; without comments and the lines of here-documents.
+/// Returns the positions of the words of each instruction, without comments and lines of here-documents.
 fn instructions(dockerfile: &str) -> Vec<Vec<Range<usize>>> {
     let escape = escape_character(dockerfile);
     let mut result = Vec::new();
@@ -137,7 +137,7 @@ fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// From the directive `# escape=`, which stands before everything else.
+/// Returns the escape character, which the directive `# escape=` at the beginning may change.
 fn escape_character(dockerfile: &str) -> char {
     let comments = dockerfile.lines().map_while(|line| line.trim().strip_prefix('#'));
     let directives = comments.filter_map(|comment| comment.split_once('='));
@@ -161,7 +161,7 @@ fn here_document(dockerfile: &str, instruction: &[Range<usize>]) -> Option<Strin
     (end > 0).then(|| word[..end].to_owned())
 }
 
-/// `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME:+other}`; an unknown one gives nothing.
+/// Substitutes `$NAME`, `${NAME}`, `${NAME:-default}` and `${NAME:+other}`. Unknown variables are empty.
 fn substitute(text: &str, arguments: &HashMap<String, String>) -> String {
     let mut result = String::new();
     let mut rest = text.trim_matches(['"', '\'']);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_base_images() {
+    fn base_images_are_found() {
         assert_eq!(names("FROM base\nRUN true\n", &[]), ["base"]);
         assert_eq!(
             names("# FROM no\nfrom --platform=linux/amd64 gcr.io/x/base:1 AS build\n", &[]),
@@ -205,21 +205,21 @@ mod tests {
     }
 
     #[test]
-    fn finds_copied_images_but_not_stages() {
+    fn copied_images_are_found_without_stages() {
         let text = "FROM go AS Build\nFROM alpine\nCOPY --chown=1 --from=build /a /a\nCOPY \\\n --from=assets /b /b\n";
         assert_eq!(names(text, &[]), ["go", "alpine", "assets"]);
         assert_eq!(names("FROM a AS one\nFROM one\nFROM two\n", &[]), ["a", "two"]);
     }
 
     #[test]
-    fn finds_mounted_images() {
+    fn mounted_images_are_found() {
         let text = "FROM a AS one\nRUN --mount=type=bind,from=tools,target=/t --mount=type=bind,from=one,target=/o make\n";
         assert_eq!(names(text, &[]), ["a", "tools"]);
         assert_eq!(names("FROM a\nRUN make --mount=from=no\n", &[]), ["a"]);
     }
 
     #[test]
-    fn puts_arguments_in() {
+    fn arguments_are_substituted() {
         let text = "ARG TAG=one\nARG BASE=base:${TAG}\nFROM ${BASE}\nFROM ${OTHER:-fallback}\n";
         assert_eq!(names(text, &[]), ["base:one", "fallback"]);
         assert_eq!(names(text, &[("TAG", "two")]), ["base:two", "fallback"]);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_escape_character_may_be_another() {
+    fn escape_directive_changes_the_escape_character() {
         assert_eq!(names("FROM a\nRUN echo `date`\nFROM b\n", &[]), ["a", "b"]);
         assert_eq!(names("# escape=`\nFROM a\nCOPY `\n --from=b x C:\\\nFROM c\n", &[]), ["a", "b", "c"]);
     }
@@ -255,8 +255,8 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_is_too_bad(text in "((FROM|COPY|RUN|ARG|# escape=`) ?)?[ \\na-cé\"'$`\\\\{}:=,<-]{0,30}(--from=|--mount=from=)?[a$\\n]{0,5}") {
-            // What is replaced by itself stays as it was, but for arguments, which are put in.
+        fn any_text_is_accepted(text in "((FROM|COPY|RUN|ARG|# escape=`) ?)?[ \\na-cé\"'$`\\\\{}:=,<-]{0,30}(--from=|--mount=from=)?[a$\\n]{0,5}") {
+            // Replacing images by themselves changes nothing but substituted arguments.
             let replaced = replace_images(&text, &[], |image| Some(image.familiar()));
             proptest::prop_assert_eq!(images(&replaced, &[]).len(), images(&text, &[]).len());
         }

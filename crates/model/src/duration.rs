@@ -1,4 +1,4 @@
-//! Lengths of time as Tilt's files and objects write them: `30s`, `1h15m`, `1.5h`.
+//! Durations as Go writes them, in Tiltfiles, flags and API objects: `30s`, `1h15m`, `1.5h`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600 * SECOND),
 ];
 
-/// Numbers with units, one behind the other. A negative length is none.
+/// Parses a sequence of numbers with units. Negative durations are errors.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no length of time such as '30s', '5m' or '1h30m'");
     let unsigned = text.strip_prefix('+').unwrap_or(text);
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     if unsigned.is_empty() { Err(wrong()) } else { Ok(Duration::from_nanos(total)) }
 }
 
-/// Parses the value of a flag. Its error says what to type instead.
+/// Parses the value of a flag. The error contains examples.
 pub fn parse_flag(text: &str) -> Result<Duration, String> {
     parse(text).map_err(|_| format!("{text:?} is no duration; write for example 90s, 30m or 1h30m"))
 }
@@ -56,7 +56,7 @@ fn nanoseconds(number: &str, unit: u64) -> Option<u64> {
     Some(nanoseconds)
 }
 
-/// `1h0m0s`, `30m0s`, `1.5s`, `250ms`, `0s`.
+/// Formats a duration as Go does: `1h0m0s`, `30m0s`, `1.5s`, `250ms`, `0s`.
 pub fn display(length: Duration) -> String {
     let nanoseconds = length.as_nanos();
     let second = u128::from(SECOND);
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_and_writes_lengths_of_time() {
+    fn durations_are_parsed_and_formatted() {
         for (text, shown) in [
             ("30s", "30s"),
             ("1m", "1m0s"),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_length_of_time() {
+    fn other_texts_are_errors() {
         for bad in ["", "+", "5", "s", "-1s", "1 s", "1d", ".s", "1.2.3s", "5mm", "99999999999h"] {
             assert!(parse(bad).is_err(), "{bad}");
         }

@@ -1,13 +1,13 @@
-//! Terminal control sequences in text: finds them, and removes those that do more than set colours.
+//! Finds terminal control sequences in text, and removes those that do more than set colours.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
-/// How far a sequence without an end is searched for one. A longer one is a program's binary output.
+/// Sequences that do not end within this many bytes are not treated as such: they are a program's binary output.
 const LONGEST_SEQUENCE: usize = 64 * 1024;
-/// An unfinished sequence at the end of a piece of output is not waited for if it is longer.
+/// An unfinished sequence at the end of a chunk of output is not held back if it is longer.
 const LONGEST_UNFINISHED: usize = 4096;
 
 /// What a control sequence does.
@@ -22,13 +22,13 @@ pub enum Effect {
 /// The control sequence that `bytes` begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sequence {
-    /// They begin with none.
+    /// There is none.
     None,
     Complete {
         length: usize,
         effect: Effect,
     },
-    /// The text ends, or its line does, before the sequence. `introducer` is the length of the part that makes it one.
+    /// The text or the line ends before the sequence. `introducer` is the length of the bytes that introduce it.
     Unfinished {
         introducer: usize,
     },
@@ -36,8 +36,8 @@ pub enum Sequence {
 
 /// Returns the control sequence at the beginning of `bytes`.
 ///
-/// Both the 7-bit forms (`ESC [`) and the 8-bit forms in UTF-8 (`U+009B`) count. No sequence goes past a line end, so
-/// that a line never hides the next one.
+/// Recognizes the 7-bit forms (`ESC [`) and the 8-bit forms in UTF-8 (`U+009B`). No sequence continues past a line end,
+/// so that a line never hides the next one.
 pub fn sequence_at(bytes: &[u8]) -> Sequence {
     let (introducer, kind) = match bytes {
         [ESCAPE] => return Sequence::Unfinished { introducer: 1 },
@@ -56,7 +56,7 @@ pub fn sequence_at(bytes: &[u8]) -> Sequence {
     }
 }
 
-/// `ESC ( B`: intermediate bytes, then one that ends it.
+/// Parses `ESC ( B`: intermediate bytes, then a final one.
 fn intermediate(bytes: &[u8]) -> Sequence {
     let parameters = bytes[1..].iter().take_while(|byte| (0x20..=0x2f).contains(*byte)).count();
     match bytes.get(1 + parameters) {
@@ -66,7 +66,7 @@ fn intermediate(bytes: &[u8]) -> Sequence {
     }
 }
 
-/// `ESC [ 1 ; 31 m`: parameters, intermediate bytes, then one that ends it.
+/// Parses `ESC [ 1 ; 31 m`: parameters, intermediate bytes, then a final one.
 fn control(bytes: &[u8], introducer: usize) -> Sequence {
     let body = &bytes[introducer..];
     let length = body.iter().take_while(|byte| (0x20..=0x3f).contains(*byte)).count();
@@ -77,12 +77,12 @@ fn control(bytes: &[u8], introducer: usize) -> Sequence {
             Sequence::Complete { length: introducer + length + 1, effect: Effect::Style }
         }
         Some(0x40..=0x7e) => Sequence::Complete { length: introducer + length + 1, effect: Effect::Other },
-        // Broken off by something else, which is not part of it.
+        // Interrupted by something else, which is not part of it.
         Some(_) => Sequence::Complete { length: introducer + length, effect: Effect::Other },
     }
 }
 
-/// `ESC ] 0 ; title BEL`: up to `ESC \`, its 8-bit form or, for commands to the operating system, a bell.
+/// Parses `ESC ] 0 ; title BEL`: up to `ESC \`, its 8-bit form or, for operating system commands, a bell.
 fn string(bytes: &[u8], introducer: usize, is_ended_by_bell: bool) -> Sequence {
     let complete = |length| Sequence::Complete { length, effect: Effect::Other };
     let until = bytes.len().min(LONGEST_SEQUENCE);
@@ -97,7 +97,7 @@ fn string(bytes: &[u8], introducer: usize, is_ended_by_bell: bool) -> Sequence {
     Sequence::Unfinished { introducer }
 }
 
-/// The text without control sequences: what a person reads, and searches.
+/// Removes control sequences. What remains is what a person reads and searches.
 pub fn plain(text: &str) -> Cow<'_, str> {
     if !may_have_sequences(text.as_bytes()) {
         return Cow::Borrowed(text);
@@ -109,7 +109,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The text for a terminal: colours are kept, all other control sequences and control characters are removed.
+/// Removes control sequences and control characters except colours, so that the text can be printed to a terminal.
 ///
 /// Tabs and line ends are kept. Of a sequence that does not end in its line only the introducer is removed, so that
 /// nothing is hidden.
@@ -117,7 +117,7 @@ pub fn for_terminal(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let Some(first) = bytes.iter().position(|byte| is_suspect(*byte)) else { return Cow::Borrowed(text) };
     let mut clean = String::with_capacity(text.len());
-    // Where what has not been copied yet begins.
+    // The beginning of what is not copied yet.
     let mut begin = 0;
     let mut at = first;
     while at < bytes.len() {
@@ -144,17 +144,17 @@ pub fn for_terminal(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Whether a byte is a control character, or the first byte of an 8-bit one.
+/// Returns whether a byte is a control character, or the first byte of an 8-bit one.
 fn is_suspect(byte: u8) -> bool {
     (byte < 0x20 && byte != b'\t' && byte != b'\n') || byte == 0x7f || byte == 0xc2
 }
 
-/// Whether there may be a control sequence; cheap.
+/// Returns whether there may be a control sequence. Cheap.
 pub fn may_have_sequences(bytes: &[u8]) -> bool {
     bytes.contains(&ESCAPE) || bytes.contains(&0xc2)
 }
 
-/// The parts of a text between its control sequences, in order. What an unfinished sequence has is not part of them.
+/// Returns the parts of a text between its control sequences, in order, without unfinished sequences.
 pub fn plain_ranges(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut begin = 0;
@@ -184,12 +184,12 @@ pub fn plain_ranges(bytes: &[u8]) -> Vec<Range<usize>> {
     ranges
 }
 
-/// How many bytes at the end of a text are a control sequence whose end has not come yet.
+/// Returns how many bytes at the end of a text belong to a control sequence that is not complete yet.
 ///
-/// Output comes in pieces. Who shows a piece keeps so many bytes back until the next piece.
+/// Output arrives in chunks. These bytes are held back until the next chunk arrives.
 pub fn unfinished_length(text: &[u8]) -> usize {
     let mut at = 0;
-    // Sequences that follow each other: one may be broken off by the next, and without that it would be unfinished.
+    // Adjacent sequences: each may be interrupted by the next one, without which it would be unfinished.
     let mut run = 0..0;
     while let Some(next) = text[at..].iter().position(|byte| matches!(byte, &ESCAPE | 0xc2)) {
         at += next;

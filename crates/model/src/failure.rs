@@ -8,39 +8,39 @@ use serde::{Deserialize, Serialize};
 use crate::os_error;
 use crate::reference::{Reference, ReferenceError};
 
-/// Who can fix it. Decides the wording.
+/// Who can fix a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The user: the Tiltfile, YAML, a Dockerfile or the arguments are wrong.
     User,
-    /// Whoever runs what lilt depends on: the cluster, the Docker engine, a registry, this machine.
+    /// Whoever operates what lilt depends on: the cluster, the Docker engine, a registry, this machine.
     Environment,
-    /// The authors of lilt: it is a bug.
+    /// The authors of lilt, since it is a bug.
     Internal,
 }
 
-/// What kind of failure it is. Code decides by this alone: the texts of a [`Failure`] are for people.
+/// The kind of a failure. Code branches on this alone: the texts of a [`Failure`] are for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// The user's input is wrong: the Tiltfile, YAML, a Dockerfile, arguments.
     User,
-    /// Somebody asked for it to stop.
+    /// Somebody cancelled it.
     Cancelled,
     /// The container's own user cannot write the files of a live update.
     NotWritable,
-    /// Something around lilt did not work: the cluster, the Docker engine, a registry, a port that is in use.
+    /// A dependency failed: the cluster, the Docker engine, a registry, a port that is in use.
     #[default]
     Environment,
     /// The API server denies a permission.
     Forbidden,
     /// The API server does not accept the login.
     LoginRejected,
-    /// The login command of the kubeconfig failed, so that the cluster cannot be asked.
+    /// The login command of the kubeconfig failed, so that no request can be sent.
     LoginFailed,
     /// The certificates of the kubeconfig and of the cluster do not match.
     CertificateMismatch,
-    /// A dependency did not respond, and nothing else was wrong: once it responds, the same may succeed.
+    /// A dependency did not respond. A retry may succeed once it responds.
     Unreachable(Unreachable),
     /// A bug of lilt.
     Internal,
@@ -64,13 +64,13 @@ impl FailureKind {
     pub fn unreachable(&self) -> Option<&Unreachable> {
         match self {
             Self::Unreachable(what) => Some(what),
-            // Without a login or a trusted certificate the API server cannot be asked at all.
+            // Without a login or a trusted certificate no request can be sent to the API server.
             Self::LoginFailed | Self::CertificateMismatch => Some(&Unreachable::Cluster),
             _ => None,
         }
     }
 
-    /// Whether a retry is of little use until somebody changes something, such as a login that was rejected.
+    /// Returns whether a retry will fail again until somebody changes something, such as a rejected login.
     pub fn is_persistent(&self) -> bool {
         matches!(self, Self::LoginRejected | Self::LoginFailed | Self::CertificateMismatch)
     }
@@ -109,12 +109,12 @@ pub enum Unreachable {
     DockerEngine,
     /// The registry of this image, as the Docker engine sees it.
     Registry(String),
-    /// This machine: it is short of file descriptors, memory, processes or disk space.
+    /// This machine: it lacks file descriptors, memory, processes or disk space.
     Machine,
 }
 
 impl Unreachable {
-    /// When the same may succeed, to be read after "when".
+    /// Returns when a retry may succeed, as a clause that follows "when".
     pub fn return_condition(&self) -> String {
         match self {
             Self::Machine => "this machine has files, memory and disk space to spare".to_owned(),
@@ -122,7 +122,7 @@ impl Unreachable {
         }
     }
 
-    /// Whether both are one dependency: images of one registry are.
+    /// Returns whether both are the same dependency. Images of one registry are.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Registry(one), Self::Registry(other)) => registry(one) == registry(other),
@@ -160,10 +160,10 @@ pub struct Failure {
     pub message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
-    /// What to do about it.
+    /// What the user can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// More lines to show under the message: a source excerpt, a stack, the tail of an output.
+    /// Lines to show below the message: a source excerpt, a stack, the end of an output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -214,7 +214,7 @@ impl Failure {
         self
     }
 
-    /// Marks a failure whose cause is a shortage of this machine: what failed is retried.
+    /// Marks the failure as retriable if its cause is a shortage of this machine.
     #[must_use]
     pub fn caused_by(self, error: &io::Error) -> Self {
         match os_error::shortage(error) {
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shows_place_cause_detail_and_hint() {
+    fn display_has_location_message_detail_and_hint() {
         let failure = Failure::user("no such file: app.yaml")
             .at(Location { path: "Tiltfile".into(), line: 3, column: Some(10) })
             .detail("k8s_yaml('app.yaml')")
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_the_operating_system_are_left_out_of_all_texts() {
+    fn error_numbers_are_removed_from_all_texts() {
         let error = io::Error::from_raw_os_error(2).to_string();
         assert!(error.contains("os error"));
         for new in [Failure::user, Failure::environment, Failure::internal] as [fn(String) -> Failure; 3] {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn shortage_of_this_machine_is_marked_and_other_errors_are_not() {
+    fn only_shortages_of_this_machine_are_marked() {
         let failure = |number| {
             let error = io::Error::from_raw_os_error(number);
             Failure::environment(format!("cannot read app.py: {error}")).caused_by(&error)
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn kind_decides_class_retry_and_dependency() {
+    fn kind_determines_class_retry_and_dependency() {
         let unreachable = FailureKind::from(Unreachable::DockerEngine);
         assert_eq!(unreachable.unreachable(), Some(&Unreachable::DockerEngine));
         assert_eq!((unreachable.class(), unreachable.is_persistent()), (Class::Environment, false));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_survives_a_recording() {
+    fn failure_is_serialized_and_deserialized() {
         let registry = Unreachable::Registry("localhost:5000/web:1".into());
         let failure = Failure::environment("no answer").of_kind(registry).hint("is it running?");
         let text = serde_json::to_string(&failure).unwrap();

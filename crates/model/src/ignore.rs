@@ -1,8 +1,8 @@
-//! Which paths a set of [`IgnoreRule`]s leaves out, by `.dockerignore` semantics (moby's pattern matcher, not
-//! gitignore's).
+//! Decides which paths a set of [`IgnoreRule`]s ignores, with the semantics of `.dockerignore` (moby's pattern matcher,
+//! not gitignore's).
 //!
-//! A pattern is a path relative to the rule's base; one that matches a directory covers everything below it; the last
-//! pattern that matches wins, and `!` makes it an exception. Nothing here touches the file system: a path is text.
+//! A pattern is a path relative to the rule's base. One that matches a directory covers everything below it. The last
+//! pattern that matches wins, and `!` makes it an exception. Nothing here accesses the file system: paths are texts.
 
 mod pattern;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use pattern::Pattern;
 /// Compiled rules. A path is ignored if any rule's base contains it and that rule's last matching pattern is not
 /// an exception (`!…`).
 ///
-/// Rules are kept by base, so that a question costs one lookup per ancestor of the path, however many rules there are.
+/// Rules are indexed by base, so that a check costs one lookup per ancestor of the path, however many rules there are.
 #[derive(Debug, Default)]
 pub struct Matcher {
     bases: HashMap<PathBuf, Base>,
@@ -26,9 +26,9 @@ pub struct Matcher {
 /// All rules of one directory.
 #[derive(Debug, Default)]
 struct Base {
-    /// A rule without patterns: the base and all below it.
+    /// Whether a rule has no patterns, which ignores the base and everything below it.
     whole: bool,
-    /// One list per rule: exceptions only count within their own list.
+    /// One list per rule: exceptions apply within their own list only.
     lists: Vec<Vec<Pattern>>,
 }
 
@@ -54,21 +54,21 @@ impl Matcher {
         Ok(Self { bases })
     }
 
-    /// Whether this path (absolute) is left out.
+    /// Returns whether an absolute path is ignored.
     pub fn ignores(&self, path: &Path) -> bool {
         self.any_base(path, |base, below| {
             base.whole || (!below.is_empty() && base.lists.iter().any(|list| list_ignores(list, below)))
         })
     }
 
-    /// Whether everything below this directory is left out for certain, so that it need not be walked or watched.
+    /// Returns whether everything below this directory is certainly ignored, so that it need not be walked or watched.
     pub fn ignores_all_below(&self, directory: &Path) -> bool {
         self.any_base(directory, |base, below| {
             base.whole || base.lists.iter().any(|list| list_ignores_all_below(list, below))
         })
     }
 
-    /// Asks every base that contains the path, with the path relative to it (empty for the base itself).
+    /// Returns whether `ask` holds for any base that contains the path, with the path relative to it (empty for the base).
     fn any_base(&self, path: &Path, mut ask: impl FnMut(&Base, &str) -> bool) -> bool {
         if self.bases.is_empty() {
             return false;
@@ -76,7 +76,7 @@ impl Matcher {
         path.ancestors().any(|ancestor| {
             let Some(base) = self.bases.get(ancestor) else { return false };
             let below = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
-            // A name that is not UTF-8 can only be meant by a wildcard, which the replacement character satisfies.
+            // A name that is not UTF-8 can only match a wildcard, and so does the replacement character.
             ask(base, &below.to_string_lossy())
         })
     }
@@ -96,7 +96,7 @@ fn compile(rule: &IgnoreRule) -> Result<Vec<Pattern>, PatternError> {
             continue;
         }
         let cleaned = relative_to_base(&clean(body), &rule.base);
-        // "." is the base itself, which no pattern may leave out; what lies outside the base is never asked for.
+        // "." is the base itself, which patterns cannot ignore. Paths outside the base are never checked.
         if cleaned == "." || cleaned == ".." || cleaned.starts_with("../") {
             continue;
         }
@@ -107,8 +107,8 @@ fn compile(rule: &IgnoreRule) -> Result<Vec<Pattern>, PatternError> {
     Ok(compiled)
 }
 
-/// A leading `/` means the base, as in a `.dockerignore`; a Tiltfile may also name the full path of something below
-/// the base.
+/// Resolves a pattern against the base. A leading `/` means the base, as in a `.dockerignore`; in a Tiltfile, a pattern
+/// may also be an absolute path below the base.
 fn relative_to_base(cleaned: &str, base: &Path) -> String {
     if !cleaned.starts_with('/') {
         return cleaned.to_owned();
@@ -128,7 +128,7 @@ fn relative_to_base(cleaned: &str, base: &Path) -> String {
 fn list_ignores(patterns: &[Pattern], path: &str) -> bool {
     let mut ignored = false;
     for pattern in patterns {
-        // Only a pattern that would change the verdict is worth matching.
+        // Only a pattern that would change the result needs matching.
         if pattern.exception == ignored && pattern.matches_path_or_parent(path) {
             ignored = !pattern.exception;
         }
@@ -156,7 +156,7 @@ fn split_exception(text: &str) -> (bool, &str) {
     }
 }
 
-/// The patterns of a `.dockerignore`'s text, in order: no comments, no blank lines, cleaned, relative.
+/// Returns the patterns of a `.dockerignore` in order, without comments and blank lines, cleaned and relative.
 pub fn parse_patterns(text: &str) -> Vec<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
@@ -170,7 +170,7 @@ fn normalise_line(line: &str) -> String {
     if exception { format!("!{relative}") } else { relative.to_owned() }
 }
 
-/// The shortest path that means the same: no empty or `.` parts, no trailing `/`, `..` resolved where it can be.
+/// Returns the shortest equivalent path: no empty or `.` parts, no trailing `/`, `..` resolved if possible.
 fn clean(path: &str) -> String {
     let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! How an image is built and how a running container of it is kept up to date.
+//! How an image is built, and how its running containers are updated.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub struct BuildRecord {
     pub image: ImageName,
     pub began: Timestamp,
     pub ended: Timestamp,
-    /// As its builder tells them, and how it came to the cluster. None of them where a command builds.
+    /// The stages that the builder reports, and the delivery to the cluster. Empty for images that a command builds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<BuildStage>,
     /// Why it failed.
@@ -24,7 +24,7 @@ pub struct BuildRecord {
     pub error: Option<String>,
 }
 
-/// What a builder calls a step of its own: an instruction of the Dockerfile, for example.
+/// A step of a builder, such as an instruction of the Dockerfile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildStage {
     pub name: String,
@@ -37,40 +37,39 @@ pub struct BuildStage {
     pub error: Option<String>,
 }
 
-/// An image that a resource needs built.
+/// An image that a resource needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImageTarget {
     pub name: ImageName,
     pub build: ImageBuild,
-    /// What triggers a build: the context, less what the user ignores.
+    /// The files whose changes trigger a build: the context without ignored files.
     pub files: FileSet,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_update: Option<LiveUpdate>,
-    /// Images of the same project that this one builds on, each once.
+    /// Images of the project that this one builds on, without duplicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<ImageName>,
-    /// Stands for exactly this reference: it has a tag, or another image of the project has the same name.
+    /// Whether the name matches exactly this reference: it has a tag, or another image of the project has the same name.
     #[serde(default, skip_serializing_if = "is_false")]
     pub match_exact: bool,
-    /// Its name is also replaced in the values of environment variables.
+    /// Whether its name is also replaced in the values of environment variables.
     #[serde(default, skip_serializing_if = "is_false")]
     pub match_in_env_vars: bool,
-    /// In place of the `command` of containers that run it.
+    /// Replaces the `command` of containers that run it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<Vec<String>>,
-    /// In place of the `args` of containers that run it.
+    /// Replaces the `args` of containers that run it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container_args: Option<Vec<String>>,
 }
 
 impl ImageTarget {
-    /// Otherwise it comes from elsewhere, and only live updates are made.
+    /// Returns whether lilt builds it. Other images come from elsewhere and only take live updates.
     pub fn is_built(&self) -> bool {
         self.build.is_built(self.live_update.as_ref())
     }
 
-    /// Whether a container of this name, with this image, is meant. For images that are not built: those that are have
-    /// one reference.
+    /// Returns whether a container with this name and image is selected. For images that lilt does not build.
     pub fn selects(&self, container: &str, image: &str) -> bool {
         let by_name = self.live_update.as_ref().map(|it| it.container_name.as_str()).unwrap_or_default();
         if !by_name.is_empty() {
@@ -88,14 +87,14 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// How an image comes to be.
+/// How an image is built.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageBuild {
     Docker(DockerBuild),
     Custom(CustomBuild),
     Compose(ComposeBuild),
-    /// Never built: it only says which running containers take live updates.
+    /// It is not built. It only selects the running containers that take live updates.
     LiveUpdateOnly,
 }
 
@@ -106,8 +105,9 @@ impl Default for ImageBuild {
 }
 
 impl ImageBuild {
-    /// Whether there is anything to build for an image with these live updates: a command that does nothing says that the
-    /// image comes from elsewhere, as under Tilt.
+    /// Returns whether there is anything to build for an image with this live update.
+    ///
+    /// As under Tilt, a command that does nothing means that the image comes from elsewhere.
     pub fn is_built(&self, update: Option<&LiveUpdate>) -> bool {
         let updates = || update.is_some_and(|update| !update.syncs.is_empty() || !update.runs.is_empty());
         match self {
@@ -125,12 +125,12 @@ impl ImageBuild {
     }
 }
 
-/// An image that a command of the user's builds.
+/// An image that a command of the user builds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomBuild {
     pub command: Command,
     pub deps: Vec<PathBuf>,
-    /// The tag that the command gives; empty: it takes the one that it is told.
+    /// The tag that the command sets. Empty: it uses the one in `EXPECTED_TAG`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tag: String,
     pub output: CustomOutput,
@@ -139,16 +139,16 @@ pub struct CustomBuild {
     pub outputs_image_ref_to: Option<PathBuf>,
 }
 
-/// Where a command leaves the image it built.
+/// Where a command puts the image it built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CustomOutput {
-    /// In the local engine: it is pushed from there.
+    /// In the local engine, from which it is pushed.
     #[default]
     LocalDocker,
-    /// In the local engine, and pushed already.
+    /// In the local engine and in the registry.
     LocalDockerAndRemote,
-    /// In a registry alone.
+    /// In the registry only.
     Remote,
 }
 
@@ -156,16 +156,16 @@ pub enum CustomOutput {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComposeBuild {
     pub service: String,
-    /// None if it is no directory of this machine.
+    /// None if it is not a directory of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DockerBuild {
-    /// The build context; its `ignores` stay out of it. One root.
+    /// The build context, without its `ignores`. It has one root.
     pub context: FileSet,
-    /// Where the Dockerfile was read, for messages; none if its text was given in the Tiltfile.
+    /// The path of the Dockerfile, for messages. None if its text was given in the Tiltfile.
     pub dockerfile_path: Option<PathBuf>,
     pub dockerfile: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -190,39 +190,39 @@ pub struct DockerBuild {
     /// As `docker build --secret` takes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// What the Tiltfile changed of the environment, as far as the build looks at it; none: removed.
+    /// Variables that the Tiltfile changed and that affect the build. None: removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<(String, Option<String>)>,
 }
 
-/// How a change goes into a running container without a build.
+/// How running containers are updated without a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveUpdate {
-    /// The directory that the Tiltfile's relative paths count from.
+    /// The directory that paths in the Tiltfile are relative to.
     #[serde(default, skip_serializing_if = "is_empty_path")]
     pub base: PathBuf,
-    /// Bring all synced files into every container that starts.
+    /// Whether all synced files are copied into every container that starts.
     #[serde(default, skip_serializing_if = "is_false")]
     pub initial_sync: bool,
-    /// A change to one of these (absolute paths; a directory means all below) asks for a full build.
+    /// A change to one of these (absolute paths; a directory includes everything below it) triggers a full build.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_paths: Vec<PathBuf>,
     pub syncs: Vec<Sync>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Run>,
-    /// Restart the container when all is done.
+    /// Whether the container is restarted at the end.
     #[serde(default, skip_serializing_if = "is_false")]
     pub restart: bool,
-    /// Start the process in the container anew when all is done.
+    /// Whether and how the process in the container is restarted at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_process: Option<RestartProcess>,
-    /// Which container of the pod, where that is not told by its image.
+    /// The name of the container, if it is not selected by its image.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub container_name: String,
 }
 
 impl LiveUpdate {
-    /// The files whose changes make a step run, or the process start anew.
+    /// Returns the paths whose changes trigger a `run` step or a restart of the process.
     pub fn step_paths(&self) -> Vec<&PathBuf> {
         let runs = self.runs.iter().map(|run| &run.triggers);
         let steps = runs.chain(self.restart_process.iter().map(|restart| &restart.triggers));
@@ -232,7 +232,7 @@ impl LiveUpdate {
     }
 }
 
-/// A path in a container, without `.`, `..` and doubled slashes. A slash at its end stays: it says that it is a directory.
+/// Removes `.`, `..` and doubled slashes from a path in a container. A trailing slash, which marks a directory, is kept.
 pub fn clean_container_path(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -252,19 +252,19 @@ fn is_empty_path(path: &std::path::Path) -> bool {
     path.as_os_str().is_empty()
 }
 
-/// How the process of a container is started anew, without a change to the image or to the container.
+/// How the process of a container is restarted, without a change to the image or to the container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestartProcess {
-    /// The process, where it is not what the container runs anyway.
+    /// The process to run, if it is not the container's own command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub argv: Vec<String>,
-    /// Only if one of these (absolute paths; a directory means all below) changed; empty means always.
+    /// Restart only if one of these (absolute paths; a directory includes everything below it) changed. Empty: always.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<PathBuf>,
-    /// A write to this file in the container asks for it, too; empty: none does.
+    /// A file in the container; a write to it restarts the process, too. Empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub restart_file: String,
-    /// When the process ends by itself, wait for the next live update; the container ends otherwise.
+    /// Whether to wait for the next live update when the process ends by itself. Otherwise the container ends.
     #[serde(default, skip_serializing_if = "is_false")]
     pub wait_when_ended: bool,
 }
@@ -280,10 +280,10 @@ pub struct Sync {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     pub argv: Vec<String>,
-    /// Run only if one of these (absolute paths; a directory means all below) changed; empty means always.
+    /// Run only if one of these (absolute paths; a directory includes everything below it) changed. Empty: always.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<PathBuf>,
-    /// Do not print the command.
+    /// Whether the command is not printed.
     #[serde(default)]
     pub echo_off: bool,
 }
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_in_containers_are_clean() {
+    fn container_paths_are_cleaned() {
         for (path, clean) in
             [("/app/../x", "/x"), ("/app//b/./c/", "/app/b/c/"), ("/", "/"), ("/..", "/"), ("/a/..//", "/")]
         {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_run_for_their_triggers_or_for_all_that_is_synced() {
+    fn step_paths_are_triggers_or_all_synced_paths() {
         let sync = Sync { local: "/p/src".into(), container: "/app".into() };
         let run = |triggers: &[&str]| Run {
             argv: vec!["make".into()],
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_are_found_by_image_or_by_name() {
+    fn containers_are_selected_by_image_or_by_name() {
         let mut image = ImageTarget { name: "team/web".into(), ..ImageTarget::default() };
         assert!(image.selects("any", "docker.io/team/web:v1"));
         assert!(!image.selects("any", "web:v1"));

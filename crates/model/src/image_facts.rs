@@ -1,17 +1,17 @@
-//! What an image was found to be, as far as it decides how its containers take live updates.
+//! Properties of an image that determine how its containers take live updates.
 
-/// Found in its configuration and among its files; nothing was started.
+/// Read from the image's configuration and files, without starting a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageFacts {
     pub entrypoint: Vec<String>,
     pub command: Vec<String>,
-    /// Where that is started; empty: in the root directory.
+    /// The working directory of the process. Empty: the root directory.
     pub working_directory: String,
-    /// Who its processes are, unless a manifest says otherwise.
+    /// The user of its processes, unless a manifest overrides it.
     pub identity: Identity,
     pub has_shell: bool,
     pub has_tar: bool,
-    /// Where its live updates write.
+    /// Where its live updates write to.
     pub targets: Vec<SyncTarget>,
 }
 
@@ -21,16 +21,16 @@ pub struct Identity {
     pub group: u64,
 }
 
-/// Where one `sync` writes.
+/// Where one `sync` writes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncTarget {
-    /// The directory that files are put into.
+    /// The directory that files are written to.
     pub directory: String,
-    /// The only file that is, if it is one.
+    /// The file, if only one is synced.
     pub file: Option<String>,
-    /// Of the directory, or of the nearest one above that the image has.
+    /// Permissions of the directory, or of its nearest existing parent.
     pub access: Access,
-    /// Of the directories in it, where they differ; each once.
+    /// Permissions of the directories in it that differ, without duplicates.
     pub inner: Vec<Access>,
 }
 
@@ -42,7 +42,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether somebody without the rights of root may.
+    /// Returns whether a user without root permissions may write.
     pub fn lets_write(&self, who: Identity) -> bool {
         let bit = match who {
             who if who.user == self.owner.user => 0o200,
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_class_decides() {
+    fn most_specific_permission_class_counts() {
         let access = Access { owner: Identity { user: 5, group: 7 }, mode: 0o575 };
         assert!(!access.lets_write(Identity { user: 5, group: 7 }), "the owner may less than the group");
         assert!(access.lets_write(Identity { user: 1, group: 7 }));

@@ -1,14 +1,14 @@
 //! JSONPath as Kubernetes writes it: `{.spec.containers[*].image}`, with filters, slices, unions, `..` and `range`.
 //!
-//! Finds places in a value, so that what stands there can be read or replaced. Follows the dialect of `kubectl`, also in
-//! what it calls an error: a field that nothing has is one.
+//! An expression is evaluated to paths in a value, so that the values there can be read or replaced. The dialect and the
+//! errors are those of `kubectl`: a field that no value has is an error.
 
 mod parse;
 mod render;
 
 use serde_json::Value;
 
-/// A path that can be asked of any value.
+/// A parsed JSONPath expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonPath {
     text: String,
@@ -36,12 +36,12 @@ enum Node {
 enum End {
     Open,
     At(i64),
-    /// One element: `[2]`.
+    /// The slice has one element: `[2]`.
     AfterStart,
 }
 
-/// A way from the root of a value to something in it.
-pub type Place = Vec<Key>;
+/// The path from the root of a value to a value in it.
+pub type ValuePath = Vec<Key>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
@@ -49,11 +49,11 @@ pub enum Key {
     Index(usize),
 }
 
-/// What a path leads to.
+/// What an expression matches.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
-    At(Place),
-    /// Text outside of braces, or a literal inside: it is no part of the object.
+pub enum Match {
+    At(ValuePath),
+    /// Text outside of braces, or a literal inside of them. It is not a part of the value.
     Literal(Value),
 }
 
@@ -67,56 +67,56 @@ impl JsonPath {
         &self.text
     }
 
-    /// Everything it leads to, also text outside of braces. A field that nothing has is an error.
-    pub fn find(&self, value: &Value) -> Result<Vec<Found>, String> {
-        blocks(&self.blocks, Walk { value, lenient: false }, &[Found::At(Vec::new())])
+    /// Returns all matches, including text outside of braces. A field that no value has is an error.
+    pub fn find(&self, value: &Value) -> Result<Vec<Match>, String> {
+        blocks(&self.blocks, Walk { value, lenient: false }, &[Match::At(Vec::new())])
     }
 
-    /// The places it leads to. Text outside of braces leads nowhere and is an error here.
-    pub fn places(&self, value: &Value) -> Result<Vec<Place>, String> {
-        let place = |found| match found {
-            Found::At(place) => Ok(place),
-            Found::Literal(literal) => Err(format!("{literal} is no place in an object")),
+    /// Returns the paths of all matches. Text outside of braces is an error.
+    pub fn paths(&self, value: &Value) -> Result<Vec<ValuePath>, String> {
+        let path = |found| match found {
+            Match::At(path) => Ok(path),
+            Match::Literal(literal) => Err(format!("{literal} is no place in an object")),
         };
-        self.find(value)?.into_iter().map(place).collect()
+        self.find(value)?.into_iter().map(path).collect()
     }
 
-    /// Everything it leads to. A field that nothing has is an error, unless the question is a lenient one.
+    /// Returns the values of all matches. A field that no value has is an error, unless `lenient`.
     pub fn values(&self, value: &Value, lenient: bool) -> Result<Vec<Value>, String> {
-        let found = blocks(&self.blocks, Walk { value, lenient }, &[Found::At(Vec::new())])?;
+        let found = blocks(&self.blocks, Walk { value, lenient }, &[Match::At(Vec::new())])?;
         Ok(found.iter().filter_map(|found| get(value, found).cloned()).collect())
     }
 
-    /// What `kubectl` prints for it: texts as they are, values of one pair of braces with spaces between them.
+    /// Returns what `kubectl` prints: strings without quotes, and spaces between the values of one pair of braces.
     pub fn render(&self, value: &Value, lenient: bool) -> Result<String, String> {
-        render::render(&self.blocks, Walk { value, lenient }, &[Found::At(Vec::new())])
+        render::render(&self.blocks, Walk { value, lenient }, &[Match::At(Vec::new())])
     }
 }
 
-/// What stands at a place.
-pub fn at<'v>(value: &'v Value, place: &[Key]) -> Option<&'v Value> {
-    place.iter().try_fold(value, |value, key| match key {
+/// Returns the value at a path.
+pub fn at<'v>(value: &'v Value, path: &[Key]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, key| match key {
         Key::Field(name) => value.get(name),
         Key::Index(index) => value.get(index),
     })
 }
 
-pub fn at_mut<'v>(value: &'v mut Value, place: &[Key]) -> Option<&'v mut Value> {
-    place.iter().try_fold(value, |value, key| match key {
+pub fn at_mut<'v>(value: &'v mut Value, path: &[Key]) -> Option<&'v mut Value> {
+    path.iter().try_fold(value, |value, key| match key {
         Key::Field(name) => value.get_mut(name),
         Key::Index(index) => value.get_mut(index),
     })
 }
 
-/// One question to one value.
+/// The evaluation of an expression on a value.
 #[derive(Clone, Copy)]
 struct Walk<'v> {
     value: &'v Value,
-    /// Whether a field that nothing has is nothing, and no error.
+    /// Whether a field that no value has matches nothing instead of being an error.
     lenient: bool,
 }
 
-fn blocks(list: &[Vec<Node>], value: Walk<'_>, current: &[Found]) -> Result<Vec<Found>, String> {
+fn blocks(list: &[Vec<Node>], value: Walk<'_>, current: &[Match]) -> Result<Vec<Match>, String> {
     let mut results = Vec::new();
     let mut index = 0;
     while index < list.len() {
@@ -138,7 +138,7 @@ fn blocks(list: &[Vec<Node>], value: Walk<'_>, current: &[Found]) -> Result<Vec<
     Ok(results)
 }
 
-/// The block that ends the range which begins at `start`; the end of all if none does.
+/// Returns the index of the block that ends the range beginning at `start`; the number of blocks if none does.
 fn end_of_range(list: &[Vec<Node>], start: usize) -> usize {
     let mut depth = 0;
     for (index, block) in list.iter().enumerate().skip(start) {
@@ -154,15 +154,15 @@ fn end_of_range(list: &[Vec<Node>], start: usize) -> usize {
     list.len()
 }
 
-fn walk(nodes: &[Node], value: Walk<'_>, mut current: Vec<Found>) -> Result<Vec<Found>, String> {
+fn walk(nodes: &[Node], value: Walk<'_>, mut current: Vec<Match>) -> Result<Vec<Match>, String> {
     for node in nodes {
         current = step(node, value, current)?;
     }
     Ok(current)
 }
 
-fn step(node: &Node, value: Walk<'_>, input: Vec<Found>) -> Result<Vec<Found>, String> {
-    let literal = |literal: Value| Ok(vec![Found::Literal(literal)]);
+fn step(node: &Node, value: Walk<'_>, input: Vec<Match>) -> Result<Vec<Match>, String> {
+    let literal = |literal: Value| Ok(vec![Match::Literal(literal)]);
     match node {
         Node::Text(text) => literal(text.as_str().into()),
         Node::Number(number) => literal((*number).into()),
@@ -203,40 +203,40 @@ fn step(node: &Node, value: Walk<'_>, input: Vec<Found>) -> Result<Vec<Found>, S
     }
 }
 
-fn get<'v>(value: &'v Value, found: &'v Found) -> Option<&'v Value> {
+fn get<'v>(value: &'v Value, found: &'v Match) -> Option<&'v Value> {
     match found {
-        Found::At(place) => at(value, place),
-        Found::Literal(literal) => Some(literal),
+        Match::At(path) => at(value, path),
+        Match::Literal(literal) => Some(literal),
     }
 }
 
-fn fields(name: &str, Walk { value, lenient }: Walk<'_>, input: &[Found]) -> Result<Vec<Found>, String> {
-    let below = |found: &Found| match found {
-        Found::At(place) => {
-            at(value, place)?.as_object()?.get(name)?;
-            Some(Found::At(place.iter().cloned().chain([Key::Field(name.to_owned())]).collect()))
+fn fields(name: &str, Walk { value, lenient }: Walk<'_>, input: &[Match]) -> Result<Vec<Match>, String> {
+    let below = |found: &Match| match found {
+        Match::At(path) => {
+            at(value, path)?.as_object()?.get(name)?;
+            Some(Match::At(path.iter().cloned().chain([Key::Field(name.to_owned())]).collect()))
         }
-        Found::Literal(_) => None,
+        Match::Literal(_) => None,
     };
-    let results: Vec<Found> = input.iter().filter_map(below).collect();
+    let results: Vec<Match> = input.iter().filter_map(below).collect();
     if results.is_empty() && !input.is_empty() && !lenient {
         return Err(format!("{name} is not found"));
     }
     Ok(results)
 }
 
-fn children(value: &Value, found: &Found) -> Vec<Found> {
-    let Found::At(place) = found else { return Vec::new() };
-    let child = |key| Found::At(place.iter().cloned().chain([key]).collect());
-    match at(value, place) {
+fn children(value: &Value, found: &Match) -> Vec<Match> {
+    let Match::At(path) = found else { return Vec::new() };
+    let child = |key| Match::At(path.iter().cloned().chain([key]).collect());
+    match at(value, path) {
         Some(Value::Array(items)) => (0..items.len()).map(|index| child(Key::Index(index))).collect(),
         Some(Value::Object(fields)) => fields.keys().map(|name| child(Key::Field(name.clone()))).collect(),
         _ => Vec::new(),
     }
 }
 
-/// It and everything below it that has something below.
-fn descendants(value: &Value, found: Found) -> Vec<Found> {
+/// Returns a match and all its descendants that have children.
+fn descendants(value: &Value, found: Match) -> Vec<Match> {
     let children = children(value, &found);
     if children.is_empty() {
         return Vec::new();
@@ -247,11 +247,11 @@ fn descendants(value: &Value, found: Found) -> Vec<Found> {
 
 fn slice(
     value: &Value,
-    found: &Found,
+    found: &Match,
     start: Option<i64>,
     end: End,
     step: Option<i64>,
-) -> Result<Vec<Found>, String> {
+) -> Result<Vec<Match>, String> {
     let items = match get(value, found) {
         Some(Value::Array(items)) => items,
         Some(Value::Null) | None => return Ok(Vec::new()),
@@ -286,7 +286,7 @@ fn slice(
 
 fn passes(
     value: Walk<'_>,
-    item: &Found,
+    item: &Match,
     left: &[Node],
     operator: &str,
     right: &[Node],
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     fn strings(path: &str, value: &Value) -> Result<Vec<String>, String> {
-        let places = JsonPath::parse(path)?.places(value)?;
+        let places = JsonPath::parse(path)?.paths(value)?;
         Ok(places.iter().filter_map(|place| at(value, place)).map(Value::to_string).collect())
     }
 
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_places_as_kubectl_does() {
+    fn expressions_match_as_in_kubectl() {
         let cases = [
             ("{.spec.image}", vec!["\"a\""]),
             ("{$.spec.image}", vec!["\"a\""]),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_name_their_cause() {
         let cases = [
             ("{.spec.nothing}", "nothing is not found"),
             ("{.spec.containers[7]}", "out of bounds"),
@@ -403,9 +403,9 @@ mod tests {
     }
 
     #[test]
-    fn places_can_be_replaced() {
+    fn matched_values_can_be_replaced() {
         let mut value = object();
-        for place in JsonPath::parse("{.spec.containers[*].image}").unwrap().places(&value).unwrap() {
+        for place in JsonPath::parse("{.spec.containers[*].image}").unwrap().paths(&value).unwrap() {
             *at_mut(&mut value, &place).unwrap() = "new".into();
         }
         assert_eq!(value["spec"]["containers"][1]["image"], "new");
@@ -414,7 +414,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_is_too_bad(path in "[{}\\[\\]?()@$.'\",:*0-2ab\\\\é =<!-]{0,30}") {
+        fn any_text_is_parsed_or_refused(path in "[{}\\[\\]?()@$.'\",:*0-2ab\\\\é =<!-]{0,30}") {
             let _ = strings(&path, &object());
             let _ = strings(&format!("{{{path}}}"), &object());
         }

@@ -1,17 +1,17 @@
-//! Reads the text of kubeconfig files as client-go does. Which entry counts, and what for, is up to the callers.
+//! Parses kubeconfig files as client-go does. Interpreting the entries is up to the callers.
 
 use serde_json::Value;
 
 use crate::yaml;
 
-/// Returns the documents of a kubeconfig file: the first one that has an entry wins, as with several files.
+/// Returns the documents of a kubeconfig file. As with several files, the first one that has an entry wins.
 ///
 /// The file is UTF-8, or UTF-16 with a byte order mark, as some Windows shells write it.
 pub fn documents(bytes: &[u8]) -> Result<Vec<Value>, String> {
     yaml::documents(&decode(bytes)?).map_err(|error| error.to_string())
 }
 
-/// Unlike [`yaml::decode`], refuses invalid bytes: a name or a token with replaced characters would be another one.
+/// Decodes the file. Unlike [`yaml::decode`], refuses invalid bytes: names and tokens must not be changed.
 fn decode(bytes: &[u8]) -> Result<String, String> {
     let wide = |unit: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();

@@ -1,4 +1,4 @@
-//! What a resource deploys to Kubernetes.
+//! The spec of a resource that is deployed to Kubernetes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,52 +15,52 @@ use crate::names::{ClusterName, ImageName};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KubernetesResource {
-    /// Where it is deployed.
+    /// The cluster it is deployed to.
     #[serde(default, skip_serializing_if = "ClusterName::is_session")]
     pub cluster: ClusterName,
-    /// Built in this order: an image stands behind those it builds on.
+    /// In build order: an image follows those it builds on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageTarget>,
-    /// The objects as the user wrote them, in the order they are applied.
+    /// The objects as the user wrote them, in the order in which they are applied.
     pub objects: Vec<Value>,
-    /// Where each object was written, in the same order.
+    /// The location of each object, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<Location>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forwards: Vec<Forward>,
-    /// Whether pods are expected and waited for.
+    /// Whether the resource waits for pods.
     pub pod_readiness: PodReadiness,
-    /// Pods will come, although none of `objects` shows it: an operator makes them, or the user says so.
+    /// Whether pods are expected although `objects` do not show it: an operator creates them, or the user says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expects_pods: bool,
-    /// Seconds that one apply may take.
+    /// Timeout of an apply in seconds.
     pub apply_timeout_secs: u32,
-    /// Of `images`, those that pods or the deploy command use themselves.
+    /// The subset of `images` that pods or the deploy command use directly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub image_deps: Vec<ImageName>,
-    /// Where objects of other kinds keep images. Only those that match one of `objects`.
+    /// Where objects of other kinds have images. Only locators that match one of `objects`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub image_locators: Vec<ImageLocator>,
-    /// Pods with all labels of one of these belong to it, too.
+    /// Label sets. Pods with all labels of one of them belong to the resource, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra_pod_selectors: Vec<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery_strategy: Option<DiscoveryStrategy>,
-    /// Commands that deploy in place of `objects`.
+    /// Commands that deploy instead of applying `objects`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_deploy: Option<CustomDeploy>,
-    /// lilt's agent must not be added to its pods.
+    /// Whether lilt's agent must not be added to its pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_agent: bool,
 }
 
-/// Commands of the user's that deploy and delete.
+/// Commands of the user that deploy and delete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomDeploy {
     /// Prints the objects that it applied, as YAML.
     pub apply: Command,
     pub delete: Command,
-    /// A change to one of these deploys again.
+    /// A change to one of these files triggers a deployment.
     pub files: FileSet,
 }
 
@@ -68,9 +68,9 @@ pub struct CustomDeploy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiscoveryStrategy {
-    /// By their owners and by `extra_pod_selectors`.
+    /// By their owners, and by `extra_pod_selectors`.
     Default,
-    /// By `extra_pod_selectors` alone.
+    /// By `extra_pod_selectors` only.
     SelectorsOnly,
 }
 
@@ -79,7 +79,7 @@ impl KubernetesResource {
         self.images.iter().find(|image| image.name == *name)
     }
 
-    /// An image and all that it is built on, each once.
+    /// Returns an image and all images that it builds on, without duplicates.
     pub fn with_bases<'a>(&'a self, image: &'a ImageTarget) -> Vec<&'a ImageTarget> {
         let mut found = vec![image];
         let mut looked_at = 0;
@@ -103,28 +103,28 @@ pub enum PodReadiness {
     Wait,
     /// Ready when applied: no pods are expected.
     Ignore,
-    /// Ready when its pods have ended with success.
+    /// Ready when its pods have succeeded.
     Succeeded,
 }
 
-/// A local port that leads to a container's port.
+/// A port forward from a local port to a port of a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forward {
     pub host: String,
     pub local_port: u16,
-    /// 0: the same as the local one if the pod's containers declare it, else the first that they declare.
+    /// 0: the local port if the pod's containers declare it, or else the first declared one.
     pub container_port: u16,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Appended to the link, without a leading slash.
+    /// Path of the link, without a leading slash.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
 }
 
-/// Where a forward listens on this machine.
+/// The address on this machine that a forward listens on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ForwardPlace {
-    /// Empty: where the dashboard listens.
+    /// Empty: the host of the web port.
     pub host: String,
     pub port: u16,
 }
@@ -140,19 +140,19 @@ impl Forward {
     }
 }
 
-/// Identifies an object of a cluster.
+/// Identifies an object in a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectRef {
     pub api_version: String,
     pub kind: String,
-    /// Empty: the context's default namespace, or a cluster-wide kind.
+    /// Empty: the context's default namespace, or a cluster-scoped kind.
     #[serde(default)]
     pub namespace: String,
     pub name: String,
 }
 
 impl ObjectRef {
-    /// Reads the identity of an object; none if kind or name is missing.
+    /// Returns the identity of an object; none if it has no kind or no name.
     pub fn of(object: &Value) -> Option<Self> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         Some(Self {
@@ -163,30 +163,32 @@ impl ObjectRef {
         })
     }
 
-    /// Whether this, as a manifest has it, is that object of the cluster. A manifest need not say in which namespace.
+    /// Returns whether this identity, from a manifest, refers to an object in the cluster.
+    ///
+    /// A manifest may omit the namespace.
     pub fn means(&self, there: &ObjectRef) -> bool {
         let place = self.namespace.is_empty() || self.namespace == there.namespace;
         place && (&self.api_version, &self.kind, &self.name) == (&there.api_version, &there.kind, &there.name)
     }
 }
 
-/// Objects of one kind in one place that are followed together.
+/// The objects of one kind and namespace that one watch covers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectScope {
     #[serde(default, skip_serializing_if = "ClusterName::is_session")]
     pub cluster: ClusterName,
     pub api_version: String,
     pub kind: String,
-    /// Empty for cluster-wide kinds.
+    /// Empty for cluster-scoped kinds.
     #[serde(default)]
     pub namespace: String,
-    /// One that does not carry our label; none: all that do.
+    /// The name of the only object, if it lacks our label. None: all objects with our label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 impl ObjectScope {
-    /// That of an object which was applied. Claims get no label, and neither does what a command applies.
+    /// Returns the scope of an applied object. Persistent volume claims and objects applied by commands have no label.
     pub fn of(cluster: &ClusterName, object: &ObjectRef, labelled: bool) -> Self {
         let alone = !labelled || object.kind == "PersistentVolumeClaim";
         Self {
@@ -208,7 +210,7 @@ impl ObjectScope {
     }
 }
 
-/// `web:deployment`, as Tilt prints objects; with the namespace when there is one.
+/// Formats as Tilt does: `web:deployment`, with the namespace if there is one.
 impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.name, self.kind.to_lowercase())?;

@@ -1,4 +1,4 @@
-//! Names and resources: the plain data that every other crate uses.
+//! Plain data that every other crate uses: names, resource specs, settings, failures, ignore rules.
 //!
 //! Nothing here does IO, waits or holds state.
 
@@ -42,5 +42,5 @@ pub use names::{ClusterName, ContainerId, ImageName, ResourceName, SpanId, Uid};
 pub use resource::Resource;
 pub use time::Timestamp;
 
-/// The Tilt version whose behaviour lilt promises; Tiltfiles that check a version see this one.
+/// The Tilt version that lilt is compatible with. Tiltfiles that check a version see this one.
 pub const COMPATIBLE_TILT_VERSION: &str = "0.37.6";

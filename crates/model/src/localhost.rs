@@ -1,13 +1,13 @@
-//! Names and addresses of this very machine.
+//! Names and addresses that mean this machine.
 
 use std::net::IpAddr;
 
-/// Returns whether a name stands for this machine in every browser: `localhost` and the names below it.
+/// Returns whether every browser resolves a name to this machine: `localhost` and its subdomains.
 pub fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.strip_suffix(".localhost").is_some_and(|rest| !rest.is_empty())
 }
 
-/// Returns whether a host is this machine in any case: one of its names, or a loopback or unspecified address.
+/// Returns whether a host is this machine: a localhost name, or a loopback or unspecified address.
 pub fn is_this_machine(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let address = bare.parse::<IpAddr>();

@@ -1,13 +1,13 @@
-//! Where objects that lilt does not know keep images: told by the user with `k8s_kind` and `k8s_image_json_path`.
+//! Where objects of kinds that lilt does not know have images, as set with `k8s_kind` and `k8s_image_json_path`.
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::json_path::{self, Found, JsonPath};
+use crate::json_path::{self, JsonPath, Match};
 use crate::reference::Reference;
 
-/// Which objects are meant: each part is a regular expression that must be found in the object's; empty matches all.
+/// Selects objects. Each field is a regular expression that is searched in the object's field; empty matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ObjectSelector {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -21,7 +21,7 @@ pub struct ObjectSelector {
 }
 
 impl ObjectSelector {
-    /// Parts of the user's, without regard to case.
+    /// Creates a selector from the user's expressions, ignoring case.
     pub fn partial(api_version: &str, kind: &str, name: &str, namespace: &str) -> Self {
         let loose = |part: &str| if part.is_empty() { String::new() } else { format!("(?i){part}") };
         Self {
@@ -74,17 +74,17 @@ impl ObjectMatcher {
     }
 }
 
-/// A place for images in the objects that a selector matches.
+/// Where the objects that a selector matches have images.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageLocator {
     pub selector: ObjectSelector,
-    /// JSONPath to the image's reference, or to an object that holds its parts.
+    /// JSONPath of the image's reference, or of an object with its parts.
     pub path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<ImageObject>,
 }
 
-/// The fields of an object that names an image in two parts.
+/// The fields of an object that has the name and the tag of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageObject {
     pub repo_field: String,
@@ -92,20 +92,20 @@ pub struct ImageObject {
 }
 
 impl ImageLocator {
-    /// The images of an object; none if it is not one of those that are meant.
+    /// Returns the images of an object; none if the selector does not match.
     pub fn images(&self, matcher: &ObjectMatcher, object: &Value) -> Result<Vec<Reference>, String> {
         if !matcher.matches(object) {
             return Ok(Vec::new());
         }
         let value = |found| match found {
-            Found::At(place) => json_path::at(object, &place).cloned().unwrap_or(Value::Null),
-            // As for Tilt: the text itself is the image's name.
-            Found::Literal(literal) => literal,
+            Match::At(path) => json_path::at(object, &path).cloned().unwrap_or(Value::Null),
+            // As in Tilt, the text itself is the image's name.
+            Match::Literal(literal) => literal,
         };
         self.find(object)?.into_iter().map(|found| self.read(&value(found))).collect()
     }
 
-    /// Puts `deployed` where `is_ours` says so of what stands there. Whether it did so anywhere.
+    /// Replaces the images for which `is_ours` holds by `deployed`. Returns whether there were any.
     pub fn inject(
         &self,
         matcher: &ObjectMatcher,
@@ -119,8 +119,8 @@ impl ImageLocator {
         }
         let mut done = false;
         for found in self.find(object)? {
-            let Found::At(place) = found else { continue };
-            let Some(value) = json_path::at_mut(object, &place) else { continue };
+            let Match::At(path) = found else { continue };
+            let Some(value) = json_path::at_mut(object, &path) else { continue };
             if !self.read(value).is_ok_and(|reference| is_ours(&reference)) {
                 continue;
             }
@@ -134,7 +134,7 @@ impl ImageLocator {
                 }
                 None => {
                     *value = deployed.familiar().into();
-                    let parent = place.split_last().and_then(|(_, parent)| json_path::at_mut(object, parent));
+                    let parent = path.split_last().and_then(|(_, parent)| json_path::at_mut(object, parent));
                     if let Some(policy) = parent.and_then(|parent| parent.get_mut("imagePullPolicy")) {
                         *policy = pull_policy.into();
                     }
@@ -144,7 +144,7 @@ impl ImageLocator {
         Ok(done)
     }
 
-    fn find(&self, object: &Value) -> Result<Vec<Found>, String> {
+    fn find(&self, object: &Value) -> Result<Vec<Match>, String> {
         let found = JsonPath::parse(&self.path).and_then(|path| path.find(object));
         found.map_err(|problem| format!("the path {} does not fit: {problem}", self.path))
     }
@@ -166,7 +166,7 @@ impl ImageLocator {
                 return Err(format!("at the path {} must be an object, not {other}", self.path));
             }
         };
-        Reference::parse(&text).map_err(|failure| format!("at the path {}: {}", self.path, failure.message))
+        Reference::parse(&text).map_err(|error| format!("at the path {}: {error}", self.path))
     }
 }
 
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selectors_find_parts_without_regard_to_case() {
+    fn partial_selectors_ignore_case() {
         let object = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "Tick"}});
         let matches = |version, kind, name, namespace| {
             ObjectSelector::partial(version, kind, name, namespace).matcher().unwrap().matches(&object)

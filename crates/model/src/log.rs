@@ -27,7 +27,7 @@ impl Level {
     }
 }
 
-/// Which half of a resource's life a line belongs to.
+/// Whether a line comes from an update or from the running resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
@@ -45,14 +45,14 @@ impl Source {
     }
 }
 
-/// One line, or a piece of one: output that has no line end for a while, or none for very long, comes in pieces.
+/// A line, or a part of one: output without a line end is split after a while, or when it gets too long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct Line {
-    /// Counts all lines of the session, without gaps.
+    /// The number of the line in the session, without gaps.
     pub seq: u64,
     pub time: Timestamp,
-    /// None: lilt itself.
+    /// None: the line is lilt's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceName>,
     pub span: SpanId,
@@ -60,13 +60,13 @@ pub struct Line {
     pub level: Level,
     /// Without the line end; may contain ANSI sequences.
     pub text: String,
-    /// This piece goes on where the last one of its span ended.
+    /// Whether this part continues the previous one of its span.
     #[serde(default, skip_serializing_if = "is_false")]
     pub continues: bool,
-    /// The line has not ended with this piece.
+    /// Whether the line continues after this part.
     #[serde(default, skip_serializing_if = "is_false")]
     pub open: bool,
-    /// Where an update begins; shown whatever level is asked for, so that one sees which update the others are of.
+    /// Whether this is the first line of an update. Shown at every level, so that readers see which update lines belong to.
     #[serde(default, skip_serializing_if = "is_false")]
     pub headline: bool,
 }

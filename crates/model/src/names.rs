@@ -71,12 +71,12 @@ name!(
     ImageName
 );
 name!(
-    /// One of the clusters of a session: the context of kubeconfig that leads to it. Empty: the session's own, which
-    /// resources mean that name none.
+    /// A cluster of a session, named by its kubeconfig context. Empty: the session's own cluster, which is the default
+    /// of resources.
     ClusterName
 );
 name!(
-    /// The uid that Kubernetes gave an object.
+    /// The uid of a Kubernetes object.
     Uid
 );
 name!(
@@ -84,7 +84,7 @@ name!(
     ContainerId
 );
 name!(
-    /// A section of log: one update, one pod's container, one run of a server.
+    /// A section of the log: one update, one container of a pod, one run of a server.
     SpanId
 );
 
@@ -93,7 +93,7 @@ impl ClusterName {
         self.as_str().is_empty()
     }
 
-    /// What the `Cluster` that tells of it is called; `default` is that of the session, as in Tilt.
+    /// Returns the name of its `Cluster` object. As in Tilt, that of the session is `default`.
     pub fn object_name(&self) -> String {
         match self.as_str() {
             "" => "default".to_owned(),
@@ -104,7 +104,7 @@ impl ClusterName {
 }
 
 impl ResourceName {
-    /// The resource that stands for the Tiltfile itself, as in Tilt.
+    /// Returns the name of the resource that represents the Tiltfile, as in Tilt.
     pub fn tiltfile() -> Self {
         Self::new("(Tiltfile)")
     }
@@ -115,7 +115,7 @@ impl ResourceName {
 }
 
 impl SpanId {
-    /// Returns the section with what a pod writes to the log of a resource, as Tilt names it. Two resources may follow one pod.
+    /// Returns the span of a pod's output in the log of a resource, as Tilt names it. Two resources may share a pod.
     pub fn of_pod(resource: &ResourceName, pod: &str) -> Self {
         Self::from(format!("pod:{resource}:{pod}"))
     }

@@ -1,8 +1,8 @@
-//! "Did you mean": the known name that is nearest to a mistyped one.
+//! Suggestions ("did you mean") for mistyped names.
 
 use strsim::osa_distance;
 
-/// Returns the name that was probably meant; none if no name is near enough.
+/// Returns the known name that is most similar; none if no name is similar enough.
 pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = (name.chars().count() / 3).max(1);
     known
@@ -13,7 +13,7 @@ pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&
         .map(|(_, candidate)| candidate)
 }
 
-/// Whether one name is a part of the other, such as `api` of `team/api`.
+/// Returns whether one name is a part of the other, such as `api` of `team/api`.
 fn contains(name: &str, candidate: &str) -> bool {
     name.len() >= 3 && candidate.len() >= 3 && (candidate.contains(name) || name.contains(candidate))
 }

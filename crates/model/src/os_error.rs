@@ -1,15 +1,15 @@
-//! Errors of the operating system in words for users.
+//! Makes errors of the operating system readable for users.
 
 use std::error::Error;
 use std::io;
 
-/// Too many open files in the whole system, and in this process. The same on every Unix.
+/// Too many open files in the system, and in this process. The numbers are the same on every Unix.
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
-/// How the operating system words the two, for texts that come back from elsewhere.
+/// Messages of the operating system, for texts from other programs.
 const SHORTAGES: [&str; 3] = ["too many open files", "no space left on device", "cannot allocate memory"];
 
-/// What to do about an error that says that this machine lacks something; none for other errors.
+/// Returns the hint for an error that is caused by a shortage of this machine; none for other errors.
 pub fn shortage(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some("make room on the disk"),
@@ -21,19 +21,19 @@ pub fn shortage(error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// Whether an error says that this machine lacks something, and the same may succeed later.
+/// Returns whether an error is caused by a shortage of this machine, so that a retry may succeed.
 pub fn is_shortage(error: &io::Error) -> bool {
     shortage(error).is_some()
 }
 
-/// The error of the operating system behind others.
-pub fn root<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
+/// Returns the error of the operating system that caused an error.
+pub fn root_cause<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
     let mut next = Some(error);
     let mut found = None;
     while let Some(current) = next {
-        let is_from_the_system = |error: &&io::Error| error.raw_os_error().is_some();
-        found = current.downcast_ref::<io::Error>().filter(is_from_the_system).or(found);
-        // Of an error inside of another `io::Error`, `source` would give what is behind it.
+        let has_number = |error: &&io::Error| error.raw_os_error().is_some();
+        found = current.downcast_ref::<io::Error>().filter(has_number).or(found);
+        // For an error inside of another `io::Error`, `source` would skip that error.
         next = match current.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => current.source(),
@@ -42,16 +42,16 @@ pub fn root<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
     found
 }
 
-/// Whether a text of our own that came back from another program reports a shortage of this machine.
-pub fn tells_of_shortage(text: &str) -> bool {
+/// Returns whether a text of another program reports a shortage of this machine.
+pub fn mentions_shortage(text: &str) -> bool {
     let text = text.to_lowercase();
     SHORTAGES.iter().any(|shortage| text.contains(shortage))
 }
 
 /// Returns `text` without the numbers that Rust appends to errors of the operating system.
 ///
-/// `cannot bind: Address already in use (os error 98)` becomes `cannot bind: address already in use`. Everything that
-/// puts an `io::Error` into a text for users goes through this; a `Failure` of the environment does it by itself.
+/// `cannot bind: Address already in use (os error 98)` becomes `cannot bind: address already in use`. Use it for
+/// every text that contains an `io::Error`; the constructors of `Failure` do so.
 pub fn plain(text: &str) -> String {
     const BEGIN: &str = " (os error ";
     let mut plain = String::with_capacity(text.len());
@@ -73,14 +73,14 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
-/// Makes the first letter of the last cause small: the operating system's texts are sentences.
+/// Uncapitalizes the last cause: the operating system's texts are sentences.
 fn uncapitalize_cause(text: &mut String) {
     let start = text.rfind([':', '(', '\n']).map_or(0, |at| at + 1);
     let start = start + (text[start..].len() - text[start..].trim_start().len());
     let mut letters = text[start..].chars();
     if let (Some(first), Some(second)) = (letters.next(), letters.next())
         && first.is_ascii_uppercase()
-        // Not of `I/O error`.
+        // Keep `I/O error`.
         && (second.is_ascii_lowercase() || second == ' ')
     {
         text.replace_range(start..=start, &first.to_ascii_lowercase().to_string());
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_the_operating_system_are_left_out() {
+    fn error_numbers_are_removed() {
         for (text, expected) in [
             ("Address already in use (os error 98)", "address already in use"),
             (
@@ -121,10 +121,10 @@ mod tests {
     #[test]
     fn error_of_the_system_is_found_behind_others() {
         let wrapped = io::Error::other(io::Error::other(io::Error::from_raw_os_error(EMFILE)));
-        assert_eq!(root(&wrapped).and_then(io::Error::raw_os_error), Some(EMFILE));
+        assert_eq!(root_cause(&wrapped).and_then(io::Error::raw_os_error), Some(EMFILE));
         assert!(shortage(&wrapped).is_none());
-        assert!(root(&wrapped).and_then(shortage).is_some());
-        assert!(root(&io::Error::other("text")).is_none());
+        assert!(root_cause(&wrapped).and_then(shortage).is_some());
+        assert!(root_cause(&io::Error::other("text")).is_none());
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
             assert!(shortage(&io::Error::from_raw_os_error(number)).is_some(), "{number}");
         }
         assert!(shortage(&io::Error::from_raw_os_error(13)).is_none());
-        assert!(tells_of_shortage("cannot send x: Too many open files (os error 24)"));
-        assert!(!tells_of_shortage("cannot send x: permission denied"));
+        assert!(mentions_shortage("cannot send x: Too many open files (os error 24)"));
+        assert!(!mentions_shortage("cannot send x: permission denied"));
     }
 }

@@ -1,11 +1,13 @@
-//! How to find out whether a server is ready.
+//! Readiness probes of servers.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of 0 means the default: no delay, 1 second of patience, every 10 seconds, ready after 1 success, no longer
-/// ready after 3 failures.
+/// A readiness probe.
+///
+/// A number of 0 means the default: no initial delay, a timeout of 1 second, a period of 10 seconds, ready after 1
+/// success, unready after 3 failures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -22,7 +24,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// With every number at its default.
+    /// Creates a probe with all numbers at their defaults.
     pub fn new(action: ProbeAction) -> Self {
         Self {
             initial_delay_secs: 0,
@@ -38,7 +40,7 @@ impl Probe {
         seconds(self.initial_delay_secs, 0)
     }
 
-    /// How long one attempt may take.
+    /// Returns the timeout of one attempt.
     pub fn timeout(&self) -> Duration {
         seconds(self.timeout_secs, 1)
     }
@@ -47,33 +49,33 @@ impl Probe {
         seconds(self.period_secs, 10)
     }
 
-    /// So many successes in a row make it ready.
+    /// Returns the number of consecutive successes that make it ready.
     pub fn successes(&self) -> u32 {
         positive(self.success_threshold, 1)
     }
 
-    /// So many failures in a row make it unready.
+    /// Returns the number of consecutive failures that make it unready.
     pub fn failures(&self) -> u32 {
         positive(self.failure_threshold, 3)
     }
 }
 
-/// What a row of attempts means.
+/// Derives readiness from consecutive attempts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Row {
-    /// None: not decided yet.
+pub struct ProbeStreak {
+    /// None: not known yet.
     ready: Option<bool>,
     last: Option<bool>,
     length: u32,
 }
 
-impl Row {
+impl ProbeStreak {
     pub fn is_ready(&self) -> bool {
         self.ready == Some(true)
     }
 
-    /// Notes an attempt; says whether it decides otherwise than before.
-    pub fn note(&mut self, probe: &Probe, success: bool) -> bool {
+    /// Records an attempt. Returns whether readiness changed or became known.
+    pub fn record(&mut self, probe: &Probe, success: bool) -> bool {
         self.length = if self.last == Some(success) { self.length.saturating_add(1) } else { 1 };
         self.last = Some(success);
         let needed = if success { probe.successes() } else { probe.failures() };
@@ -98,13 +100,13 @@ fn seconds(value: i32, default: u32) -> Duration {
 pub enum ProbeAction {
     /// Ready if the command exits with 0.
     Exec { command: Vec<String> },
-    /// Ready if the answer is a success or a redirect. What is empty has its default: `localhost`, `HTTP`, `/`.
+    /// Ready if the response is a success or a redirect. Empty fields have defaults: `localhost`, `HTTP`, `/`.
     HttpGet {
-        /// As it was given. An attempt fails if it is no port.
+        /// Not validated. An attempt fails if it is not a port.
         port: i32,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         host: String,
-        /// In capitals, as it was given otherwise.
+        /// In upper case, otherwise not validated.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         scheme: String,
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -113,16 +115,16 @@ pub enum ProbeAction {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         headers: Vec<(String, String)>,
     },
-    /// Ready if the port takes a connection.
+    /// Ready if the port accepts a connection.
     TcpSocket {
-        /// As it was given. An attempt fails if it is no port.
+        /// Not validated. An attempt fails if it is not a port.
         port: i32,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         host: String,
     },
 }
 
-// serde hands references to these predicates.
+// serde passes references to these predicates.
 fn is_zero(value: &i32) -> bool {
     *value == 0
 }
@@ -132,14 +134,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_decides_when_it_is_long_enough() {
+    fn readiness_changes_after_enough_attempts_in_a_row() {
         let action = ProbeAction::Exec { command: vec!["true".into()] };
         let probe = Probe { success_threshold: 2, failure_threshold: 3, ..Probe::new(action) };
-        let mut row = Row::default();
+        let mut streak = ProbeStreak::default();
         let decided: Vec<(bool, bool)> =
             [true, false, true, true, true, false, false, true, false, false, false]
                 .into_iter()
-                .map(|success| (row.note(&probe, success), row.is_ready()))
+                .map(|success| (streak.record(&probe, success), streak.is_ready()))
                 .collect();
         let expected = [
             (false, false),
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_has_kubernetes_defaults() {
+    fn numbers_default_to_those_of_kubernetes() {
         let probe = Probe::new(ProbeAction::TcpSocket { port: 1, host: String::new() });
         let numbers = (probe.initial_delay(), probe.timeout(), probe.period());
         assert_eq!(numbers, (Duration::ZERO, Duration::from_secs(1), Duration::from_secs(10)));

@@ -1,4 +1,4 @@
-//! What a Tiltfile says, assembled.
+//! The result of loading a Tiltfile.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::settings::{CiSettings, DockerPrune, DriftPolicy, ServerSideApply, Tel
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Project {
-    /// In the order the user sees them. Names are unique, `resource_deps` name resources of this list.
+    /// In display order. Names are unique, and `resource_deps` name resources of this list.
     pub resources: Vec<Resource>,
     pub settings: Settings,
-    /// Told to the user, one line each; they stop nothing.
+    /// Warnings for the user, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Which resources run, in their order and with all they depend on. None: all of them.
+    /// The enabled resources with their dependencies, in order. None: all resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<Vec<ResourceName>>,
-    /// Objects of Tilt's API (`v1alpha1.*`), in the order of the calls. Names are unique within a kind.
+    /// API objects (`v1alpha1.*`), in the order of the calls. Names are unique within a kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub api_objects: Vec<serde_json::Value>,
-    /// To be kept out of all that is shown. Empty if the Tiltfile does not want that.
+    /// Values to redact. Empty if the Tiltfile disables redaction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<Secret>,
 }
@@ -39,12 +39,12 @@ impl Project {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     pub max_parallel_updates: u32,
-    /// From `default_registry`; one that the cluster announces comes first.
+    /// From `default_registry`. A registry that the cluster announces takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_registry: Option<Registry>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub server_side_apply: ServerSideApply,
-    /// Whether lilt's agent may come into containers, where nothing else says so.
+    /// Whether lilt's agent may be added to containers, unless a resource specifies it.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub live_update_agent: bool,
     /// The default of [`Resource::cascade`].
@@ -52,29 +52,29 @@ pub struct Settings {
     pub cascade: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     pub drift: DriftPolicy,
-    /// Images that nothing uses and that are not worth a warning; `*` means all.
+    /// Unused images without a warning; `*` means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suppress_unused_image_warnings: Vec<String>,
-    /// From `watch_settings`. Part of every watch of the project already.
+    /// From `watch_settings`. Already included in all file sets of the project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watch_ignores: Vec<IgnoreRule>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub ci: CiSettings,
     #[serde(default, skip_serializing_if = "is_default")]
     pub docker_prune: DockerPrune,
-    /// Whether the Tiltfile wants analytics; lilt has none.
+    /// Whether the Tiltfile enables analytics, which lilt does not have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub analytics: Option<bool>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub analytics_tags: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
-    /// Switches of [`FEATURES`](crate::settings::FEATURES) that the Tiltfile turned.
+    /// The [`FEATURES`](crate::settings::FEATURES) that the Tiltfile enables or disables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub features: BTreeMap<String, bool>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub team: String,
-    /// Whether the user may be told of newer versions.
+    /// Whether users are notified of newer versions.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub check_updates: bool,
 }

@@ -1,4 +1,4 @@
-//! What people and scripts ask of a running session.
+//! Requests of users and scripts to a running session.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ impl TriggerReason {
         Self(self.0 | other.0)
     }
 
-    /// Returns the flags as Tilt shows them: a reason that names no sender is an unknown one.
+    /// Returns the flags as Tilt shows them. Without a sender the reason is unknown.
     pub fn code(self) -> u32 {
         let senders = Self::WEB.0 | Self::CLI.0 | Self::TERMINAL.0 | Self::UNKNOWN.0;
         if self.0 & senders == 0 { Self::UNKNOWN.0 } else { self.0 }
@@ -39,14 +39,14 @@ pub enum Request {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         reason: TriggerReason,
     },
-    /// Give up the update that runs; what it had not done stays pending until the next save or trigger.
+    /// Cancel the running update. Its changes stay pending until the next save or trigger.
     Cancel { resource: ResourceName },
-    /// Switch resources on and off: what a disabled one had deployed or started goes away.
+    /// Enable and disable resources. What a disabled resource deployed or started is deleted or stopped.
     Switch { enable: Vec<ResourceName>, disable: Vec<ResourceName> },
-    /// Whether saves update these by themselves, whatever the Tiltfile says; lasts as long as the session.
+    /// Override the trigger mode of the Tiltfile for the rest of the session.
     SetTriggerMode { resources: Vec<ResourceName>, mode: TriggerMode },
-    /// Load the Tiltfile with these arguments from now on.
+    /// Change the arguments of the Tiltfile, and reload it.
     SetArgs { args: Vec<String> },
-    /// Probe everything that is unreachable now, without waiting for the next scheduled attempt.
+    /// Probe all unreachable dependencies now, without waiting for the next scheduled attempt.
     Reconnect,
 }

@@ -1,4 +1,4 @@
-//! What the user sees: a resource and what it takes to bring it up to date.
+//! The spec of a resource.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ pub struct Resource {
     pub labels: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// Must have been ready once before this one's first update.
+    /// Resources that must have been ready once before the first update.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_deps: Vec<ResourceName>,
     pub trigger_mode: TriggerMode,
-    /// Whether it comes up by itself at start.
+    /// Whether it is updated when the session starts.
     pub auto_init: bool,
     /// Whether an update of one of `resource_deps` also updates this resource.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -42,10 +42,10 @@ pub struct LocalResource {
     pub update: Option<Command>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serve: Option<Command>,
-    /// A change to one of these runs `update` again and restarts `serve`.
+    /// A change to one of these files runs `update` and restarts `serve`.
     pub files: FileSet,
     pub allow_parallel: bool,
-    /// Tells whether `serve` is ready; without one it is as soon as it runs.
+    /// The readiness probe of `serve`. Without one it is ready when it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readiness_probe: Option<Probe>,
     /// Whether `serve` is restarted, with a growing delay, when it exits.
@@ -59,7 +59,7 @@ pub struct LocalResource {
 pub enum TriggerMode {
     #[default]
     Auto,
-    /// File changes wait for a trigger by hand.
+    /// File changes wait for a trigger.
     Manual,
 }
 

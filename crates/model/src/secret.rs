@@ -1,4 +1,4 @@
-//! Values that must not be shown, and how to take them out of a text.
+//! Secret values, and their redaction in texts.
 
 mod forms;
 mod search;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use forms::Forms;
 use search::Search;
-pub use values::{Structure, redact_values, redact_values_beside};
+pub use values::{Structure, redact_values, redact_values_except};
 
 /// A value of a Kubernetes Secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret {
-    /// Of the object, so that the user can look it up.
+    /// The name of the object, so that the user can find it.
     pub name: String,
     pub key: String,
     pub value: Vec<u8>,
@@ -26,35 +26,35 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// Shorter values would take too much out of a text.
+    /// The minimum length of redacted values. Shorter ones would match too much.
     pub const SHORTEST: usize = 5;
 
-    /// What stands in its place.
+    /// Returns the text that replaces the value.
     pub fn replacement(&self) -> String {
         format!("[redacted secret {}:{}]", self.name, self.key)
     }
 }
 
-/// Without the value: it must not come out by the way of a log of lilt's own.
+/// Omits the value, so that it does not get into lilt's own logs.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Secret({}:{})", self.name, self.key)
     }
 }
 
-/// Takes secrets out of texts. Made once for a set of secrets; cheap to clone.
+/// Redacts a set of secrets in texts. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// For texts of any length.
+    /// For whole texts.
     texts: Option<Arc<Search>>,
-    /// For one line: without the forms that have a line end in them.
+    /// For single lines: without forms that contain a line end.
     lines: Option<Arc<Search>>,
     blocks: Arc<[Block]>,
-    /// The places of blocks by the last byte of their first line, so that few are compared with a line.
+    /// The indices of blocks by the last byte of their first line, so that few are compared with a line.
     blocks_by_byte: Arc<[Vec<usize>]>,
 }
 
-/// Without the values.
+/// Omits the values.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let forms = self.texts.as_ref().map_or(0, |search| search.len());
@@ -81,9 +81,9 @@ impl Redactor {
         }
         let lines: Vec<_> = forms.iter().filter(|(form, _)| !form.contains(&b'\n')).cloned().collect();
         let mut blocks_by_byte = vec![Vec::new(); if blocks.is_empty() { 0 } else { 256 }];
-        for (place, block) in blocks.iter().enumerate() {
+        for (index, block) in blocks.iter().enumerate() {
             if let Some(last) = block.lines[0].last() {
-                blocks_by_byte[usize::from(*last)].push(place);
+                blocks_by_byte[usize::from(*last)].push(index);
             }
         }
         Self {
@@ -117,7 +117,9 @@ impl Redactor {
         std::iter::once(&mut failure.message).chain(more).for_each(|words| self.redact_in_place(words));
     }
 
-    /// Raw output, of one or more whole lines. What of a secret is in another line is not found: see [`Self::blocks`].
+    /// Redacts raw output of one or more whole lines.
+    ///
+    /// Secrets with several lines are not found: see [`Self::blocks`].
     pub fn redact_lines<'t>(&self, output: &'t [u8]) -> Cow<'t, [u8]> {
         match &self.lines {
             Some(search) => search.replace(output),
@@ -125,28 +127,29 @@ impl Redactor {
         }
     }
 
-    /// The beginning of a line whose end is not known. The end of it may be the beginning of a secret, so that only the
-    /// returned number of bytes may be shown yet.
-    pub fn redact_beginning<'t>(&self, output: &'t [u8]) -> (Cow<'t, [u8]>, usize) {
+    /// Redacts the beginning of a line that is not complete.
+    ///
+    /// The end of `output` may be the beginning of a secret, so only the returned number of its bytes may be shown yet.
+    pub fn redact_incomplete<'t>(&self, output: &'t [u8]) -> (Cow<'t, [u8]>, usize) {
         let Some(search) = &self.lines else { return (Cow::Borrowed(output), output.len()) };
         let certain = search.certain_length(output);
         (search.replace(&output[..certain]), certain)
     }
 
-    /// The values that have several lines.
+    /// Returns the values with several lines.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// The places of the blocks whose first line may end this line of output, each with where in the line it begins.
-    pub fn blocks_begun_in(&self, line: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    /// Returns the indices of the blocks whose first line is the end of a line of output, with the offset in that line.
+    pub fn blocks_starting_in(&self, line: &[u8]) -> impl Iterator<Item = (usize, usize)> {
         let last = line.trim_ascii_end().last().map(|byte| usize::from(*byte));
-        let places = last.and_then(|last| self.blocks_by_byte.get(last)).into_iter().flatten();
-        places.filter_map(move |place| Some((*place, self.blocks[*place].begins_in(line)?)))
+        let indices = last.and_then(|last| self.blocks_by_byte.get(last)).into_iter().flatten();
+        indices.filter_map(move |index| Some((*index, self.blocks[*index].starts_in(line)?)))
     }
 }
 
-/// A value with several lines, each without the space around it: output is often indented.
+/// A value with several lines, without the white space around each line, since output is often indented.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Block {
     lines: Vec<Vec<u8>>,
@@ -164,19 +167,19 @@ impl Block {
         Self { lines: lines.iter().map(|line| line.to_vec()).collect(), replacement }
     }
 
-    /// Whether a line of output may be the first one of it; where in the line it begins.
-    pub fn begins_in(&self, line: &[u8]) -> Option<usize> {
+    /// Returns the offset in a line of output at which the first line of the value begins, if it ends that line.
+    pub fn starts_in(&self, line: &[u8]) -> Option<usize> {
         let line = line.trim_ascii_end();
         line.ends_with(&self.lines[0]).then(|| line.len() - self.lines[0].len())
     }
 
-    /// Whether a line of output is the one with this index, counted from 0; where in the line it ends.
-    pub fn goes_on_in(&self, line: &[u8], index: usize) -> Option<usize> {
+    /// Returns the offset in a line of output at which the line with this index ends, if that line is it.
+    pub fn continues_in(&self, line: &[u8], index: usize) -> Option<usize> {
         let trimmed = line.trim_ascii_start();
         let own = self.lines.get(index)?;
         let end = line.len() - trimmed.len() + own.len();
-        let is_it = trimmed.starts_with(own) && (self.is_last(index) || trimmed.trim_ascii_end() == own);
-        is_it.then_some(if self.is_last(index) { end } else { line.len() })
+        let is_match = trimmed.starts_with(own) && (self.is_last(index) || trimmed.trim_ascii_end() == own);
+        is_match.then_some(if self.is_last(index) { end } else { line.len() })
     }
 
     pub fn is_last(&self, index: usize) -> bool {
@@ -218,10 +221,10 @@ mod tests {
             "hunter2".chars().map(|letter| format!("\x1b[3{letter}m{letter}")).collect();
         assert!(!crate::escape::plain(&redactor.redact(&every_letter)).contains("hunter2"));
         assert!(matches!(redactor.redact("\x1b[31mred\x1b[0m"), Cow::Borrowed(_)));
-        // A line that has not ended.
-        let (shown, certain) = redactor.redact_beginning(b"x \x1b[31mhun\x1b[0mte");
+        // An incomplete line.
+        let (shown, certain) = redactor.redact_incomplete(b"x \x1b[31mhun\x1b[0mte");
         assert_eq!((&*shown, certain), (&b"x \x1b[31m"[..], 7));
-        let (shown, certain) = redactor.redact_beginning(b"hunter\x1b[0");
+        let (shown, certain) = redactor.redact_incomplete(b"hunter\x1b[0");
         assert_eq!((&*shown, certain), (&b""[..], 0));
     }
 
@@ -267,10 +270,10 @@ mod tests {
             let redacted = redactor.redact(&lines.join(between)).into_owned();
             assert!(lines.iter().all(|line| !redacted.contains(line)), "{redacted}");
         }
-        // 160 letters: the last line of 76 has 8, which only the line before gives away.
+        // 160 characters: the third line has 8, which are recognized only after the second line.
         let block =
-            redactor.blocks().iter().find(|block| block.begins_in(&encoded.as_bytes()[76..152]).is_some());
-        assert_eq!(block.and_then(|block| block.goes_on_in(&encoded.as_bytes()[152..], 1)), Some(8));
+            redactor.blocks().iter().find(|block| block.starts_in(&encoded.as_bytes()[76..152]).is_some());
+        assert_eq!(block.and_then(|block| block.continues_in(&encoded.as_bytes()[152..], 1)), Some(8));
     }
 
     #[test]
@@ -279,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_short_values_and_prefers_long_ones() {
+    fn short_values_stay_and_long_ones_win() {
         let secrets = [
             secret("short", "abcd", "YWJjZA=="),
             secret("part", "hunter2", "aHVudGVyMg=="),
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_found_in_raw_output() {
+    fn binary_values_are_redacted_in_raw_output() {
         let value = vec![0xff, 0xfe, 1, 2, 3];
         let binary = Secret { name: "db".into(), key: "raw".into(), value, encoded: "//4BAgM=".into() };
         let redactor = Redactor::new(&[binary]);
@@ -299,20 +302,20 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_secret_is_not_shown_before_it_is_known_what_it_becomes() {
+    fn possible_beginning_of_a_secret_is_held_back() {
         let redactor = Redactor::new(&[secret("password", "hunter2", "aHVudGVyMg==")]);
-        let (shown, certain) = redactor.redact_beginning(b"login: hunt");
+        let (shown, certain) = redactor.redact_incomplete(b"login: hunt");
         assert_eq!((&*shown, certain), (&b"login: "[..], 7));
-        let (shown, certain) = redactor.redact_beginning(b"login: hunter2");
+        let (shown, certain) = redactor.redact_incomplete(b"login: hunter2");
         assert_eq!((&*shown, certain), (&b"login: [redacted secret db:password]"[..], 14));
-        // Its end is its beginning, too.
+        // Its end is also its beginning.
         let redactor = Redactor::new(&[secret("twins", "ab-ab", "YWItYWI=")]);
-        let (shown, certain) = redactor.redact_beginning(b"ab-ab");
+        let (shown, certain) = redactor.redact_incomplete(b"ab-ab");
         assert_eq!((&*shown, certain), (&b"[redacted secret db:twins]"[..], 5));
     }
 
     #[test]
-    fn values_of_several_lines_are_known_by_their_lines() {
+    fn values_with_several_lines_are_matched_line_by_line() {
         let key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nshort\n-----END KEY-----\n";
         let redactor = Redactor::new(&[secret("key", key, "LS0tLS1CRUdJTi")]);
         assert_eq!(redactor.redact(&format!("a {key} b")), "a [redacted secret db:key] b");
@@ -321,11 +324,11 @@ mod tests {
         let quoted = key.trim_end().replace('\n', "\\n");
         assert_eq!(redactor.redact(&quoted), "[redacted secret db:key]");
         let [block] = redactor.blocks() else { panic!("one value has several lines") };
-        assert_eq!(block.begins_in(b"key: -----BEGIN KEY-----"), Some(5));
-        assert_eq!(block.begins_in(b"-----BEGIN KEY----- and more"), None);
-        assert_eq!(block.goes_on_in(b"  short", 2), Some(7));
-        assert_eq!(block.goes_on_in(b"  shorter", 2), None);
-        assert_eq!(block.goes_on_in(b"  -----END KEY-----\"}", 3), Some(19));
+        assert_eq!(block.starts_in(b"key: -----BEGIN KEY-----"), Some(5));
+        assert_eq!(block.starts_in(b"-----BEGIN KEY----- and more"), None);
+        assert_eq!(block.continues_in(b"  short", 2), Some(7));
+        assert_eq!(block.continues_in(b"  shorter", 2), None);
+        assert_eq!(block.continues_in(b"  -----END KEY-----\"}", 3), Some(19));
         assert!(block.is_last(3));
     }
 }

@@ -1,4 +1,4 @@
-//! What a Tiltfile says about the session itself, not about one of its resources.
+//! Settings of a Tiltfile that concern the session, not a resource.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
 
-/// When `ci` gives up. What is none was not said in the Tiltfile.
+/// Timeouts of `ci`. None: not set in the Tiltfile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CiSettings {
-    /// How long a pod may be in error before it counts as failed.
+    /// How long a pod may have errors before it counts as failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k8s_grace_period: Option<Duration>,
-    /// For the whole run; else the command line's, else [`CiSettings::TIMEOUT`].
+    /// Timeout of the whole run. Defaults to that of the command line, or else to [`CiSettings::TIMEOUT`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// For one resource, from deployed to ready; else [`CiSettings::READINESS_TIMEOUT`].
+    /// Timeout of a resource from its deployment until it is ready. Defaults to [`CiSettings::READINESS_TIMEOUT`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readiness_timeout: Option<Duration>,
 }
@@ -26,34 +26,35 @@ impl CiSettings {
     pub const READINESS_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 }
 
-/// How old images that lilt built are removed from the local engine.
+/// The settings of pruning: the removal of old images, built by lilt, from the local engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DockerPrune {
     pub enabled: bool,
     pub max_age_mins: i64,
-    /// After every so many builds; 0: by `interval_hrs`.
+    /// Prune after so many builds. 0: every `interval_hrs`.
     pub num_builds: i64,
     pub interval_hrs: i64,
-    /// The newest of each image, kept whatever their age.
+    /// The number of newest tags of each image that are kept whatever their age.
     pub keep_recent: i64,
 }
 
-/// How often old images are removed.
+/// When old images are pruned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PruneSchedule {
-    /// After so many builds, at least 1.
+    /// After this number of builds, at least 1.
     Builds(u64),
     Interval(Duration),
 }
 
 impl DockerPrune {
-    /// Images that are older are removed. With a negative age all are.
+    /// Returns the age from which images are pruned. A negative age prunes all of them.
     pub fn max_age(&self) -> Duration {
         let minutes = u64::try_from(self.max_age_mins).unwrap_or(0);
         Duration::from_secs(minutes.saturating_mul(60))
     }
 
-    /// A negative number of builds or hours is always over: Tilt prunes whenever it is idle, lilt after every build.
+    /// Returns the schedule. With a negative number of builds or hours, Tilt prunes whenever it is idle, lilt after every
+    /// build.
     pub fn schedule(&self) -> PruneSchedule {
         match (self.num_builds, self.interval_hrs) {
             (0, hours @ 0..) => {
@@ -64,7 +65,7 @@ impl DockerPrune {
         }
     }
 
-    /// How many of each image stay.
+    /// Returns how many tags of each image are kept.
     pub fn keep_recent(&self) -> u32 {
         u32::try_from(self.keep_recent.max(0)).unwrap_or(u32::MAX)
     }
@@ -76,15 +77,15 @@ impl Default for DockerPrune {
     }
 }
 
-/// Who merges an applied object with the one in the cluster.
+/// Whether the API server or this machine merges an applied object with the one in the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerSideApply {
     #[default]
     Auto,
-    /// `true`: the API server.
+    /// `true` in the Tiltfile.
     Always,
-    /// `false`: this machine.
+    /// `false` in the Tiltfile.
     Never,
 }
 
@@ -101,11 +102,11 @@ pub enum DriftPolicy {
     Ignore,
 }
 
-/// A command that gets what a session measured, from time to time.
+/// A command that receives the measurements of a session periodically.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Telemetry {
     pub command: Command,
-    /// The directory of the Tiltfile that asked for it.
+    /// The directory of the Tiltfile that set it.
     pub directory: PathBuf,
     pub period: Duration,
 }
@@ -114,17 +115,17 @@ impl Telemetry {
     pub const PERIOD: Duration = Duration::from_secs(60);
 }
 
-/// A switch that a Tiltfile may turn.
+/// A feature flag of Tiltfiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feature {
     pub name: &'static str,
-    /// Unless the Tiltfile says otherwise.
+    /// The default.
     pub enabled: bool,
-    /// It no longer switches anything.
+    /// Whether it has no effect any more.
     pub obsolete: bool,
 }
 
-/// Tilt's, by name.
+/// Tilt's feature flags, by name.
 pub const FEATURES: [Feature; 11] = [
     feature("bulk_disable_resources", false, true),
     feature("cluster_refresh", false, false),

@@ -1,8 +1,8 @@
-//! Amounts of bytes in words.
+//! Formats sizes in bytes.
 
 const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
 
-/// As Docker's own tools write it: `900B`, `1.235MB`.
+/// Formats a size as Docker's tools do: `900B`, `1.235MB`.
 pub fn display(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "four digits are shown")]
     let mut value = bytes as f64;

@@ -1,4 +1,4 @@
-//! Points in time as data. Reading the clock is the business of `host`.
+//! Points in time as data. Only `host` reads the clock.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Microseconds since 1970, written as Kubernetes' `MicroTime` (`2026-11-15T19:51:53.000001Z`).
+/// Microseconds since 1970, serialized as Kubernetes' `MicroTime` (`2026-11-15T19:51:53.000001Z`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS), ts(as = "String"))]
 pub struct Timestamp(pub i64);
@@ -14,7 +14,7 @@ pub struct Timestamp(pub i64);
 impl Timestamp {
     pub const ZERO: Timestamp = Timestamp(0);
 
-    /// The time that passed since `earlier`; zero if it is later.
+    /// Returns the time that passed since `earlier`; zero if that is later.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
@@ -24,17 +24,12 @@ impl Timestamp {
         Timestamp(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
     }
 
-    /// As Kubernetes writes a `Time`: without fractions of a second.
-    /// The second in which it is: Kubernetes tells most of its times so.
-    pub fn second(self) -> Timestamp {
-        Timestamp(self.0 - self.0.rem_euclid(1_000_000))
-    }
-
+    /// Formats as Kubernetes writes a `Time`: without fractions of a second.
     pub fn whole_seconds(self) -> String {
         self.truncated().to_string().replace(".000000Z", "Z")
     }
 
-    /// At the beginning of its second.
+    /// Truncates to the whole second. Kubernetes reports most times so.
     #[must_use]
     pub fn truncated(self) -> Timestamp {
         Timestamp(self.0 - self.0.rem_euclid(1_000_000))

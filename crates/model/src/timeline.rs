@@ -1,4 +1,4 @@
-//! What each update did, and when: kept for the whole session, so the records are small.
+//! Records of what each update did, and when. They are kept for the whole session, so they are small.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct UpdateRecord {
-    /// Its number; greater is later.
+    /// The number of the update; later ones have greater numbers.
     pub update: u64,
-    /// What caused it, in words.
+    /// What caused it, as text.
     pub cause: String,
-    /// When it began to wait for its turn, or to run where there was nothing to wait for.
+    /// When it began to wait for an update slot, or to run if it did not wait.
     pub begin: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
@@ -31,18 +31,18 @@ pub enum Outcome {
     Running,
     Ok,
     Failed,
-    /// Somebody gave it up.
+    /// Somebody cancelled it.
     Cancelled,
-    /// Given up because newer changes came.
+    /// Cancelled because of newer changes.
     Superseded,
 }
 
-/// A part of an update, or of what follows a deployment.
+/// A stage of an update, or of the rollout that follows a deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct Stage {
     pub stage: StageKind,
-    /// The image, the reference, the command …
+    /// The image, the reference, or the command.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
     pub begin: Timestamp,
@@ -54,32 +54,32 @@ pub struct Stage {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
-    /// For its turn, or, while it runs, for an unreachable cluster.
+    /// Waiting for an update slot or, during the update, for an unreachable cluster.
     Wait,
-    /// Of the Tiltfile.
+    /// Loading the Tiltfile.
     Load,
     Build,
     Push,
     Deploy,
-    /// A local command.
+    /// Running a local command.
     Run,
-    /// From the save of a file to its being noticed.
+    /// From the save of a file until the change is detected.
     Detect,
-    /// Files go to running containers …
+    /// Sending files to running containers.
     Send,
-    /// … and are put in their places there.
+    /// Writing the files in the containers.
     Write,
-    /// A container's process is started anew.
+    /// Restarting the process of a container.
     Restart,
-    /// A container that was gone before the files were in it.
+    /// A container that ended before the files were written.
     Missed,
-    /// The pod looks for a node.
+    /// Scheduling the pod on a node.
     Schedule,
-    /// The node fetches images.
+    /// Pulling images on the node.
     Pull,
-    /// Containers are made and started.
+    /// Creating and starting containers.
     Start,
-    /// From running to ready.
+    /// From running until ready.
     Ready,
 }
 
@@ -110,7 +110,7 @@ impl Stage {
         Self { stage, detail: detail.into(), begin, end: None }
     }
 
-    /// `build web`
+    /// Formats the stage and its detail: `build web`.
     pub fn words(&self) -> String {
         if self.detail.is_empty() {
             self.stage.word().to_owned()
@@ -119,7 +119,7 @@ impl Stage {
         }
     }
 
-    /// From here on the cluster is changed.
+    /// Returns whether the stage changes the cluster.
     pub fn is_deployment(&self) -> bool {
         self.stage == StageKind::Deploy
     }

@@ -1,8 +1,8 @@
-//! Reads and writes YAML as Kubernetes tools do: `yes` and `on` are booleans, `0755` is octal, the last of two equal
+//! Parses and writes YAML as Kubernetes tools do: `yes` and `on` are booleans, `0755` is octal, the last of two equal
 //! keys wins. The order of keys is kept.
 //!
-//! The reader follows go-yaml v2 below `sigs.k8s.io/yaml`, which Tilt, kubectl and Helm use. YAML 1.2 parsers refuse
-//! files that those read, and read others differently.
+//! The parser follows `sigs.k8s.io/yaml` with go-yaml v2, which Tilt, kubectl and Helm use. YAML 1.2 parsers refuse some
+//! of the files that it accepts, and parse others differently.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ mod stream;
 pub use resolve::json_number;
 pub use stream::decode;
 
-/// Why a YAML text could not be read or written. Shown as `line 3: message`.
+/// Why YAML could not be parsed or written. Displayed as `line 3: message`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YamlError {
     pub message: String,
@@ -41,13 +41,13 @@ impl fmt::Display for YamlError {
 
 impl std::error::Error for YamlError {}
 
-/// Every document that is not empty.
+/// Parses all documents that are not empty.
 pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
     let documents = stream::documents(text, 0)?;
     Ok(documents.into_iter().map(|document| document.value).collect())
 }
 
-/// One document; null if there is none.
+/// Parses one document; null if there is none.
 pub fn document(text: &str) -> Result<Value, YamlError> {
     let mut documents = documents(text)?;
     match documents.len() {
@@ -61,8 +61,7 @@ pub fn document(text: &str) -> Result<Value, YamlError> {
     }
 }
 
-/// Kubernetes objects with the line that their document begins in, and with the items of `List` kinds in place of the
-/// lists.
+/// Parses Kubernetes objects, each with the first line of its document. `List` kinds are replaced by their items.
 pub fn objects(text: &str) -> Result<Vec<(u32, Value)>, YamlError> {
     let documents = match stream::json_documents(text)? {
         Some(documents) => documents,
@@ -89,7 +88,7 @@ fn flatten(mut object: Value, into: &mut Vec<Value>) {
     }
 }
 
-/// Keys sorted, as Tilt writes them.
+/// Writes a document with sorted keys, as Tilt does.
 pub fn encode(value: &Value) -> Result<String, YamlError> {
     serde_saphyr::to_string(&Plain(&sorted(value))).map_err(|error| YamlError {
         message: error.to_string(),
@@ -98,9 +97,9 @@ pub fn encode(value: &Value) -> Result<String, YamlError> {
     })
 }
 
-/// Objects one after the other, as `kubectl get -o yaml` would show each.
+/// Writes a stream of objects, each as `kubectl get -o yaml` does.
 pub fn stream<'o>(objects: impl IntoIterator<Item = &'o Value>) -> String {
-    // What YAML cannot hold, JSON can: it is YAML, too.
+    // JSON is YAML, too, and can represent everything.
     let text = |object: &Value| encode(object).unwrap_or_else(|_| format!("{object}\n"));
     objects.into_iter().map(text).collect::<Vec<_>>().join("---\n")
 }
@@ -117,8 +116,9 @@ pub fn sorted(value: &Value) -> Value {
     }
 }
 
-/// A value that serialises its numbers as numbers: with `arbitrary_precision`, which starlark switches on for the whole
-/// program, serde_json's own way is for JSON alone.
+/// Serializes the numbers of a value as numbers.
+///
+/// With `arbitrary_precision`, which starlark enables for the whole program, serde_json does so only for JSON.
 struct Plain<'v>(&'v Value);
 
 impl Serialize for Plain<'_> {
@@ -133,7 +133,7 @@ impl Serialize for Plain<'_> {
             Value::Object(fields) => {
                 serializer.collect_map(fields.iter().map(|(key, value)| (key, Plain(value))))
             }
-            // As a block scalar it could not be read: the tab looks like indentation.
+            // A block scalar could not be parsed: the tab looks like indentation.
             Value::String(text) if text.contains('\n') && text.trim_start_matches('\n').starts_with('\t') => {
                 DoubleQuoted(text).serialize(serializer)
             }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_as_kubernetes_does() {
+    fn scalars_are_parsed_as_in_kubernetes() {
         let cases = [
             ("a: yes\nb: off\nc: 'yes'", json!({"a": true, "b": false, "c": "yes"})),
             ("mode: 0755\nplain: 755", json!({"mode": 493, "plain": 755})),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn splits_documents_and_lists() {
+    fn documents_and_lists_are_split() {
         let text = "---\n# nothing\n---\nkind: List\nitems:\n- kind: A\n- kind: BList\n  items: [{kind: B}]\n---\nkind: C\nitems: 3\n";
         assert_eq!(
             objects(text),
@@ -184,20 +184,20 @@ mod tests {
     }
 
     #[test]
-    fn takes_thousands_of_documents() {
+    fn thousands_of_documents_are_parsed() {
         let text = "a: 1\n---\n".repeat(5_000);
         assert_eq!(documents(&text).map(|documents| documents.len()), Ok(5_000));
     }
 
     #[test]
-    fn says_where_it_is_wrong() {
+    fn errors_have_a_location() {
         let error = documents("a: 1\n---\nb: [1, 2\nc: 3\n").unwrap_err();
         assert!(error.line.is_some_and(|line| (3..=5).contains(&line)), "{error:?}");
         assert!(!error.message.is_empty());
     }
 
     #[test]
-    fn texts_that_begin_with_a_tab_can_be_read_again() {
+    fn texts_that_begin_with_a_tab_can_be_parsed_again() {
         for text in ["\t%YAML 1.2\n", "\n\n\tx\ny", "\tx", " \tx\ny", "x\n\ty\n"] {
             let value = json!({"a": [text]});
             let written = encode(&value).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_what_it_reads() {
+    fn written_documents_can_be_parsed_again() {
         let value =
             json!({"b": ["yes", "1", 1, null, true, "a: b", "x\ny\n"], "a": {"empty": {}, "none": []}});
         let text = encode(&value).unwrap();

@@ -1,16 +1,17 @@
-//! The names of images in registries, for all kinds of names: Tilt's rule, written down a second time.
+//! Compares names of images in registries with a second implementation of Tilt's rule.
 
 use lilt_model::ImageName;
 use lilt_model::reference::Reference;
 use lilt_model::registry::{Registry, reference_in_cluster, reference_in_registry, tag_in_registry};
 use proptest::prelude::*;
 
-/// As people shorten it.
+/// Shortens a name as people do.
 fn familiar(domain: &str, path: &str) -> String {
     if domain == "docker.io" { path.to_owned() } else { format!("{domain}/{path}") }
 }
 
-/// A registry's host before the name in which slashes, colons and at signs are underscores; unless it is there already.
+/// Returns the expected name: the registry's host, then the name with slashes, colons and at signs replaced by
+/// underscores, unless the host is there already.
 fn expected(host: &str, single_name: &str, familiar: &str) -> String {
     if familiar.starts_with(&format!("{host}/")) {
         return familiar.to_owned();
@@ -54,7 +55,7 @@ proptest! {
     ) {
         let familiar = familiar(&domain, &path);
         let name = ImageName::from(format!("{familiar}{suffix}"));
-        // A first part with a dot would be taken for a host.
+        // A first part with a dot would be parsed as a host.
         prop_assume!(Reference::parse(name.as_str()).is_ok_and(|it| it.familiar_name() == familiar));
         let registry = Registry {
             host: host.clone(),
@@ -70,7 +71,7 @@ proptest! {
         let last = familiar.rsplit('/').next().unwrap();
         let shared = format!("{last}-tilt-1");
         prop_assert_eq!(tag, if single_name.is_empty() { "tilt-1" } else { &shared });
-        // Without a registry it keeps its own.
+        // Without a registry the name is unchanged.
         prop_assert_eq!(reference_in_registry(&name, None).unwrap().familiar(), familiar);
     }
 }

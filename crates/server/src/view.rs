@@ -197,7 +197,7 @@ impl Pieces {
     fn redact_block(&mut self, line: &mut Line, mut begun: Vec<Begun>) {
         let plain = escape::plain(&line.text).into_owned();
         let blocks = self.redactor.blocks();
-        let end_in = |it: &Begun| blocks[it.block].goes_on_in(plain.as_bytes(), it.next);
+        let end_in = |it: &Begun| blocks[it.block].continues_in(plain.as_bytes(), it.next);
         begun.retain(|it| end_in(it).is_some());
         if let Some((block, end)) = begun.first().and_then(|it| Some((it.block, end_in(it)?))) {
             let rest = plain.get(end..).unwrap_or_default();
@@ -205,12 +205,12 @@ impl Pieces {
             begun.retain(|it| !blocks[it.block].is_last(it.next));
             begun.iter_mut().for_each(|it| it.next += 1);
         } else {
-            let started = self.redactor.blocks_begun_in(plain.as_bytes());
+            let started = self.redactor.blocks_starting_in(plain.as_bytes());
             let started: Vec<(usize, usize)> = started.collect();
             let Some(next) = (!started.is_empty()).then(|| self.line_after(line)).flatten() else { return };
             let next = escape::plain(&next);
             let goes_on =
-                |(block, _): &(usize, usize)| blocks[*block].goes_on_in(next.as_bytes(), 1).is_some();
+                |(block, _): &(usize, usize)| blocks[*block].continues_in(next.as_bytes(), 1).is_some();
             let started: Vec<(usize, usize)> = started.into_iter().filter(goes_on).collect();
             let Some((block, from)) = started.first() else { return };
             let before = plain.get(..*from).unwrap_or_default();

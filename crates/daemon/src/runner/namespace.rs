@@ -14,7 +14,7 @@ pub(crate) async fn run(context: Context, cluster: ClusterName, namespace: Strin
         Ok(connection) => connection,
         Err(failure) => return context.send(Event::ClusterTroubled { cluster, failure }).await,
     };
-    let mut facts = connection.watch_namespace(&namespace, context.started.second());
+    let mut facts = connection.watch_namespace(&namespace, context.started.truncated());
     loop {
         let fact = tokio::select! {
             fact = facts.next() => fact,

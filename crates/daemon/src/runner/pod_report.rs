@@ -85,7 +85,7 @@ impl PodReport {
 
     fn show_notices(&mut self, context: &Context, pod: &Pod, notices: &Notices) {
         let fresh = notices.since(std::mem::replace(&mut self.notices, notices.told()));
-        let is_new = |notice: &&Notice| notice.at >= context.started.second();
+        let is_new = |notice: &&Notice| notice.at >= context.started.truncated();
         for notice in fresh.iter().filter(is_new).filter(|notice| is_shown(notice)) {
             let level = if notice.warning { Level::Warn } else { Level::Info };
             self.span(context, pod).print(level, &notice.to_string());

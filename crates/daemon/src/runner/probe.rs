@@ -7,7 +7,7 @@ use lilt_host::probe::{Attempt, attempt};
 use lilt_model::ResourceName;
 use lilt_model::command::Command;
 use lilt_model::log::{Level, Source};
-use lilt_model::probe::{Probe, ProbeAction, Row};
+use lilt_model::probe::{Probe, ProbeAction, ProbeStreak};
 use lilt_store::Span;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -58,7 +58,7 @@ async fn watch(probed: &Probed<'_>, probe: &Probe) {
     let context = probed.context;
     sleep(probe.initial_delay()).await;
     let mut pace = Pace::new(probe, Instant::now());
-    let mut row = Row::default();
+    let mut streak = ProbeStreak::default();
     let mut sent: Option<(bool, Option<String>)> = None;
     loop {
         let found = attempt(&context.edges.guardian, &probe.action, probe.timeout(), |argv| {
@@ -66,16 +66,16 @@ async fn watch(probed: &Probed<'_>, probe: &Probe) {
         })
         .await;
         // A failure before the first regular attempt does not count against the server.
-        if (pace.is_regular() || found.succeeded()) && row.note(probe, found.succeeded()) {
+        if (pace.is_regular() || found.succeeded()) && streak.record(probe, found.succeeded()) {
             show(probed.span(), &found);
         }
-        let now = (row.is_ready(), found.cause);
+        let now = (streak.is_ready(), found.cause);
         if sent.as_ref() != Some(&now) {
             let (ready, cause) = now.clone();
             probed.send(ready, cause).await;
             sent = Some(now);
         }
-        sleep_until(pace.next(row.is_ready(), Instant::now())).await;
+        sleep_until(pace.next(streak.is_ready(), Instant::now())).await;
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn explain(build: &DockerBuild, step: Option<FailedStep<'_>>, error: 
 
 /// The files could not be read or named.
 pub(super) fn unsendable(cause: &str) -> Failure {
-    if lilt_model::os_error::tells_of_shortage(cause) {
+    if lilt_model::os_error::mentions_shortage(cause) {
         return Failure::environment(format!("cannot send the build context: {cause}"))
             .of_kind(Unreachable::Machine);
     }

@@ -42,7 +42,7 @@ fn keep(state: &mut State, notice: Notice) {
 }
 
 fn about_resource(state: &mut State, name: &ResourceName, notice: Notice) {
-    let is_new = notice.at >= state.started.second();
+    let is_new = notice.at >= state.started.truncated();
     let line = notice.to_string();
     let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
         return;

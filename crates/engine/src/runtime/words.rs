@@ -86,7 +86,7 @@ pub(super) fn no_pod_words(state: &State, cluster: &ClusterName, kubernetes: &Ku
     if let Some(by) = kubernetes.drifting.replaced_by() {
         return format!("replaced by what {by} deployed");
     }
-    let begun = kubernetes.applied_during.map_or(Timestamp::ZERO, |(begun, _)| begun.second());
+    let begun = kubernetes.applied_during.map_or(Timestamp::ZERO, |(begun, _)| begun.truncated());
     let recent = |notice: &&Notice| notice.at >= begun;
     match kubernetes.notices.iter().rev().find(recent) {
         Some(notice) => format!("no pod yet: {}: {}", notice.reason, one_line(&notice.message)),

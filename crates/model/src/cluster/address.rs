@@ -2,18 +2,18 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Ends of names that no public DNS server knows.
+/// Domains that public DNS servers do not resolve.
 const LOCAL_ENDS: [&str; 9] =
     [".localhost", ".local", ".internal", ".lan", ".home", ".home.arpa", ".test", ".testing", ".svc"];
 
-/// Where a server is, as far as its address says.
+/// Where a server is, as far as its address shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// This machine or the local network.
     Local,
     /// An address that anybody can reach.
     Public,
-    /// A name that has to be resolved, with this address.
+    /// A name that has to be resolved.
     Name(String),
 }
 
@@ -36,7 +36,7 @@ impl Reach {
     }
 }
 
-/// Whether an address is neither of this machine nor of a private network.
+/// Returns whether an address is neither of this machine nor of a private network.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -49,7 +49,7 @@ pub fn is_public(address: IpAddr) -> bool {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
-    // Shared by carriers, and used by VPNs between one's own machines.
+    // Carrier-grade NAT, which VPNs between one's own machines use, too.
     let is_shared = first == 100 && (64..128).contains(&second);
     !(address.is_loopback()
         || address.is_private()

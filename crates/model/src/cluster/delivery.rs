@@ -1,4 +1,4 @@
-//! How an image that was built on this machine comes to the cluster.
+//! How an image that was built on this machine gets to the cluster.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,35 +8,37 @@ use crate::registry::Registry;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// To the registry that is in its name.
+    /// It is pushed to the registry in its name.
     #[default]
     Push,
-    /// Not at all: the cluster runs what the engine has that built it.
+    /// Nothing to do: the cluster runs the images of the engine that built it.
     Shared,
-    /// Straight into the cluster's nodes.
+    /// It is loaded into the cluster's nodes.
     Load(Nodes),
 }
 
-/// How the nodes of a cluster are reached.
+/// How images are loaded into the nodes of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nodes {
-    /// By commands of the user's, one for each node, that do what `ctr` does on it.
+    /// By commands of the user that run `ctr` on a node, one for each node.
     Commands(Vec<String>),
-    /// As containers of the engine or else by the program `kind`, under the name that it knows the cluster by.
+    /// Through the engine, if the nodes are its containers, or else by the program `kind`. Has kind's name of the cluster.
     Kind(String),
     /// The same with `k3d`.
     K3d(String),
-    /// The same with `minikube`; as containers only if containerd runs theirs.
+    /// The same with `minikube`. Through the engine only if the nodes' runtime is containerd.
     Minikube { profile: String, containerd: bool },
     /// By `microk8s ctr`.
     Microk8s,
 }
 
 impl Delivery {
-    /// Where images go, in Tilt's order: an engine that is shared, a registry that the cluster announces, `kind load`, then
-    /// `default_registry`. What other local clusters lack in registries, Tilt leaves to the user; here their nodes take
-    /// images, too. What the user says of the nodes comes first, as nobody would say it without meaning it.
+    /// Chooses how images are delivered.
+    ///
+    /// The order is Tilt's: a shared engine, a registry that the cluster announces, `kind load`, then `default_registry`.
+    /// Unlike under Tilt, images are loaded into the nodes of other local clusters without a registry, too. Node commands
+    /// come first, since the user set them for this purpose.
     pub fn choose(info: &ClusterInfo, default_registry: Option<&Registry>) -> Delivery {
         if !info.node_commands.is_empty() {
             return Delivery::Load(Nodes::Commands(info.node_commands.clone()));
@@ -44,7 +46,7 @@ impl Delivery {
         if info.shares_engine {
             return Delivery::Shared;
         }
-        // One that has another name in the cluster is a local one that is there, though the cluster does not say so.
+        // A registry that has another name in the cluster is set up for it, even if the cluster does not announce it.
         let has_other_name = |registry: &Registry| {
             registry.host_from_cluster.as_ref().is_some_and(|host| !host.is_empty() && *host != registry.host)
         };

@@ -1,5 +1,6 @@
-//! Who made a cluster, as far as its kubeconfig entry tells. Tilt decides the same way, so that both find the same
-//! clusters local.
+//! The product that created a cluster, inferred from its kubeconfig entry.
+//!
+//! The rules are Tilt's, so that both consider the same clusters local.
 
 use std::path::Path;
 
@@ -24,7 +25,7 @@ pub enum Product {
     Orbstack,
 }
 
-/// By the name of the cluster in kubeconfig, which people seldom change; the context's they do.
+/// Products by the prefix of the cluster's name in kubeconfig. People change the name of the context, but seldom this one.
 const PREFIXES: [(&str, Product); 12] = [
     ("minikube", Product::Minikube),
     ("docker-for-desktop-cluster", Product::DockerDesktop),
@@ -41,7 +42,7 @@ const PREFIXES: [(&str, Product); 12] = [
 ];
 
 impl Product {
-    /// Who made the cluster that kubeconfig calls so.
+    /// Returns the product of a cluster with this name in kubeconfig.
     pub fn of_cluster(name: &str) -> Product {
         match name {
             "kind" => return Product::Kind,
@@ -53,8 +54,9 @@ impl Product {
         PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(Product::Unknown, |(_, it)| *it)
     }
 
-    /// Who made a cluster that people named as they liked: where its maker keeps files betrays it. `authority` is the
-    /// file of its certificates, `origin` the kubeconfig that has the context.
+    /// Returns the product of a cluster whose name does not show it, from the paths of its files.
+    ///
+    /// `authority` is the file of its certificates, `origin` the kubeconfig that has the context.
     pub fn of_files(authority: Option<&Path>, origin: Option<&Path>, home: Option<&Path>) -> Product {
         let below = |path: Option<&Path>, folder: &str| {
             path.zip(home)
@@ -72,12 +74,12 @@ impl Product {
         }
     }
 
-    /// A cluster for development on this machine.
+    /// Returns whether it is a product for development clusters on this machine.
     pub fn is_local(self) -> bool {
         !matches!(self, Product::Unknown | Product::Gke | Product::Eks)
     }
 
-    /// As Tilt's API and `doctor` name it.
+    /// Returns the name in Tilt's API and in `doctor`.
     pub fn name(self) -> &'static str {
         match self {
             Product::Unknown => "unknown",
@@ -97,20 +99,20 @@ impl Product {
     }
 }
 
-/// What runs the containers of a node.
+/// The container runtime of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Runtime {
     Docker,
     Containerd,
     CriO,
-    /// None that is known, or nodes that this user may not look at.
+    /// Another one, or this user may not read nodes.
     #[default]
     Unknown,
 }
 
 impl Runtime {
-    /// From what a node says: `containerd://2.0.1`.
+    /// Parses the version that a node reports, such as `containerd://2.0.1`.
     pub fn of_version(version: &str) -> Runtime {
         match version.split(':').next() {
             Some("docker") => Runtime::Docker,

@@ -1,17 +1,17 @@
-//! One pattern as a tiny automaton over characters: a set of live positions, moved forward by each character.
+//! One pattern as a small automaton over characters: a set of live positions, advanced by each character.
 //!
-//! An automaton rather than a regular expression because it costs a few dozen bytes per pattern (a project has
-//! thousands), never backtracks, and can also answer whether something *below* a directory could still match.
+//! It is an automaton rather than a regular expression because it takes a few dozen bytes per pattern (a project has
+//! thousands), never backtracks, and can also tell whether something *below* a directory could still match.
 
-/// Positions are bits of a word; patterns with more are refused by [`Pattern::parse`].
+/// Positions are bits of a word. [`Pattern::parse`] refuses longer patterns.
 const MOST_TOKENS: usize = 126;
 
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) exception: bool,
-    /// The leading characters that can only match themselves: most paths are refused by comparing these.
+    /// The leading literal characters. Comparing these excludes most paths.
     literal: String,
-    /// What follows them, from the first wildcard on.
+    /// What follows the literal, from the first wildcard on.
     tokens: Vec<Token>,
 }
 
@@ -33,13 +33,13 @@ enum Token {
 }
 
 /// The set of live positions. Bit i of the first word is "before token i"; of the second "inside token i", which only
-/// `Folders` needs: it may be left by a `/` alone.
+/// `Folders` needs: only a `/` leaves it.
 type Live = [u128; 2];
 
-/// What is left of a pattern after a directory and its `/`.
+/// The rest of a pattern after a directory and its `/`.
 enum Below {
     Nothing,
-    /// The directory is a part of the literal start.
+    /// The directory is a prefix of the literal.
     InLiteral,
     Live(Live),
 }
@@ -60,7 +60,7 @@ impl Pattern {
         Ok(Self { exception, literal, tokens })
     }
 
-    /// Whether it matches the path or one of its parents.
+    /// Returns whether it matches the path or one of its parents.
     pub(super) fn matches_path_or_parent(&self, path: &str) -> bool {
         let Some(rest) = path.strip_prefix(self.literal.as_str()) else { return false };
         if self.tokens.is_empty() {
@@ -83,7 +83,7 @@ impl Pattern {
         previous != Some('/') && self.accepts(live)
     }
 
-    /// Whether it certainly matches every path below this directory (empty: the base).
+    /// Returns whether it certainly matches every path below this directory (empty: the base).
     pub(super) fn matches_all_below(&self, directory: &str) -> bool {
         if !directory.is_empty() && self.matches_path_or_parent(directory) {
             return true;
@@ -96,7 +96,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it could match some path below this directory, or matches the directory or a parent of it.
+    /// Returns whether it could match a path below this directory, or matches the directory or a parent of it.
     pub(super) fn may_match_below(&self, directory: &str) -> bool {
         if directory.is_empty() || self.matches_path_or_parent(directory) {
             return true;
@@ -126,7 +126,7 @@ impl Pattern {
         live[0] & (1 << self.tokens.len()) != 0
     }
 
-    /// Makes a position live, and those behind tokens that may match nothing.
+    /// Makes a position live, and those after tokens that may match nothing.
     fn enter(&self, live: &mut Live, position: usize) {
         let mut position = position;
         loop {
@@ -183,7 +183,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, &'static str> {
         tokens.push(match char {
             '*' if rest.next_if_eq(&'*').is_some() => {
                 let folder = rest.next_if_eq(&'/').is_some();
-                // moby takes a leading `**` before plain text as "ends with": `**.txt` matches `a.txt`.
+                // To moby, a leading `**` before plain text means "ends with": `**.txt` matches `a.txt`.
                 let suffix =
                     tokens.is_empty() && !folder && !rest.clone().any(|char| "*?[]\\".contains(char));
                 if rest.peek().is_none() || suffix { Token::Anything } else { Token::Folders }

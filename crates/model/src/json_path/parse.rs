@@ -1,8 +1,8 @@
-//! The text of a path becomes nodes.
+//! Parses the text of an expression.
 
 use super::{End, Node};
 
-/// One list of nodes for each pair of braces and for each text between them.
+/// Returns one list of nodes for each pair of braces and for each text between them.
 pub(super) fn parse(text: &str) -> Result<Vec<Vec<Node>>, String> {
     let mut blocks = Vec::new();
     let mut rest = text;
@@ -21,7 +21,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Vec<Node>>, String> {
     Ok(blocks)
 }
 
-/// The nodes of an expression that stands without braces.
+/// Parses an expression without braces.
 fn action(text: &str) -> Result<Vec<Node>, String> {
     Reader { text: &format!("{text}}}"), at: 0 }.action()
 }
@@ -48,7 +48,7 @@ impl Reader<'_> {
         taken
     }
 
-    /// Up to and with the closing brace.
+    /// Parses up to and including the closing brace.
     fn action(&mut self) -> Result<Vec<Node>, String> {
         let mut nodes = Vec::new();
         loop {

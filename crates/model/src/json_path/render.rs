@@ -1,10 +1,10 @@
-//! What a path prints.
+//! Renders the matches of an expression as text.
 
 use serde_json::Value;
 
-use super::{Found, Node, Walk, end_of_range, get, walk};
+use super::{Match, Node, Walk, end_of_range, get, walk};
 
-pub(super) fn render(list: &[Vec<Node>], value: Walk<'_>, current: &[Found]) -> Result<String, String> {
+pub(super) fn render(list: &[Vec<Node>], value: Walk<'_>, current: &[Match]) -> Result<String, String> {
     let mut text = String::new();
     let mut index = 0;
     while index < list.len() {
@@ -20,9 +20,9 @@ pub(super) fn render(list: &[Vec<Node>], value: Walk<'_>, current: &[Found]) -> 
             }
             _ => {
                 let found = walk(block, value, current.to_vec())?;
-                let words: Vec<String> =
-                    found.iter().filter_map(|found| get(value.value, found)).map(words).collect();
-                text.push_str(&words.join(" "));
+                let values: Vec<String> =
+                    found.iter().filter_map(|found| get(value.value, found)).map(format_value).collect();
+                text.push_str(&values.join(" "));
                 index += 1;
             }
         }
@@ -30,11 +30,11 @@ pub(super) fn render(list: &[Vec<Node>], value: Walk<'_>, current: &[Found]) -> 
     Ok(text)
 }
 
-/// Texts without quotes, everything else as JSON with its members in order.
-fn words(value: &Value) -> String {
+/// Formats strings without quotes, everything else as JSON with sorted members.
+fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        // Numbers of the path itself are floating ones.
+        // Numbers in an expression are floats.
         Value::Number(number) => match number.as_f64() {
             Some(whole) if number.as_i64().is_none() && whole.fract() == 0.0 => format!("{whole:.0}"),
             _ => number.to_string(),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn prints_as_kubectl_does() {
+    fn values_are_rendered_as_in_kubectl() {
         let cases = [
             ("{.items[*].name}", "a b"),
             ("names: {.items[*].name};", "names: a b;"),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_has_is_an_error_or_nothing() {
+    fn missing_field_is_an_error_unless_lenient() {
         assert_eq!(rendered("{.absent}", false), Err("absent is not found".to_owned()));
         assert_eq!(rendered("[{.absent.more}]", true).as_deref(), Ok("[]"));
         assert_eq!(rendered("{range .absent[*]}x{end}", true).as_deref(), Ok(""));

@@ -1,4 +1,4 @@
-//! The forms in which a value may stand in a text: as it is, in base64, and quoted.
+//! The forms in which a value may occur in a text: unchanged, in base64, and quoted.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{Block, Secret};
 
-/// The line lengths of `base64` and of PEM files.
+/// The line widths of `base64` and of PEM files.
 const BASE64_WIDTHS: [usize; 2] = [76, 64];
-/// A part of a longer value is redacted wherever it stands if it has so many bytes and no space: a piece of a key, not a
-/// sentence or a setting.
+/// A line of a value with several lines is redacted by itself if it has at least so many bytes and no space: it is a part
+/// of a key, not a sentence or a setting.
 const SHORTEST_PIECE: usize = 16;
 
 /// The texts to search for, and the values whose parts are on several lines.
@@ -24,7 +24,7 @@ impl Forms {
         let mut forms = Self { texts: Vec::new(), blocks: Vec::new() };
         forms.add_value(secret);
         forms.add_base64(&secret.encoded, secret);
-        // A value often ends with a newline that output does not have, or the other way round: `echo $PASSWORD | base64`.
+        // A value may end with a line end that the output lacks, or the other way round: `echo $PASSWORD | base64`.
         let trimmed = secret.value.trim_ascii_end();
         for variant in [trimmed.to_vec(), [trimmed, b"\n"].concat()] {
             if variant != secret.value {
@@ -44,7 +44,7 @@ impl Forms {
         }
         let lines: Vec<&[u8]> = lines_of(secret.value.trim_ascii()).map(<[u8]>::trim_ascii).collect();
         if lines.len() > 1 {
-            // As shells quote it.
+            // Quoted as shells do.
             self.texts.push(lines_of(trimmed).collect::<Vec<_>>().join(&b"\\n"[..]));
             self.texts.extend(lines.iter().filter(|line| is_piece(line)).map(|line| line.to_vec()));
             self.blocks.push(Block::new(&lines, secret.replacement()));
@@ -60,7 +60,7 @@ impl Forms {
         for width in BASE64_WIDTHS.into_iter().filter(|width| encoded.len() > *width) {
             let lines: Vec<&[u8]> = encoded.as_bytes().chunks(width).collect();
             self.texts.extend(lines.iter().filter(|line| is_piece(line)).map(|line| line.to_vec()));
-            // A last line that could be anything belongs to the value only behind the line before it.
+            // A short last line is redacted only after the line before it.
             if let [.., before, last] = lines.as_slice()
                 && !is_piece(last)
             {
@@ -73,26 +73,26 @@ impl Forms {
     }
 }
 
-/// The text as JSON libraries and addresses have it, if that is another form.
+/// Returns the forms of the text in JSON and in URLs that differ from it.
 fn quoted(text: &str) -> Vec<String> {
     let plain = in_json(text);
     let html_safe = plain.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
     let slashes = plain.replace('/', "\\/");
     let json = [html_safe, slashes, ascii_only(&plain), plain];
-    // JSON in a string of JSON, as in a structured log line about a request.
+    // JSON within a JSON string, as in a structured log line about a request.
     let nested: Vec<String> = json.iter().map(|form| in_json(form)).collect();
     let address = percent_encoded(text);
     let form_field = address.replace("%20", "+");
     json.into_iter().chain(nested).chain([address, form_field]).filter(|form| form != text).collect()
 }
 
-/// As it stands between the quotes of a JSON string.
+/// Returns the text as the content of a JSON string.
 fn in_json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// With other characters than ASCII as `\uXXXX`.
+/// Escapes non-ASCII characters as `\uXXXX`.
 fn ascii_only(json: &str) -> String {
     let mut ascii = String::with_capacity(json.len());
     for letter in json.chars() {

@@ -1,4 +1,4 @@
-//! Searches a text for many values at once.
+//! Searches texts for many values at once.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::escape;
 pub(super) struct Search {
     automaton: AhoCorasick,
     forms: Vec<Vec<u8>>,
-    /// For each form what to put there.
+    /// The replacement of each form.
     replacements: Vec<String>,
 }
 
@@ -21,20 +21,20 @@ impl PartialEq for Search {
 }
 
 impl Search {
-    /// None: there is nothing to look for.
+    /// Creates a search; none if there are no forms.
     pub(super) fn new(forms: Vec<(Vec<u8>, String)>) -> Option<Arc<Self>> {
         if forms.is_empty() {
             return None;
         }
         let (forms, replacements): (Vec<_>, Vec<_>) = forms.into_iter().unzip();
-        // The longest, so that none is left in parts.
+        // The longest match, so that no part of a value remains.
         let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms);
         let automaton =
             automaton.expect("invariant: secrets are far from the gigabytes that an automaton holds");
         Some(Arc::new(Self { automaton, forms, replacements }))
     }
 
-    /// The number of forms.
+    /// Returns the number of forms.
     pub(super) fn len(&self) -> usize {
         self.forms.len()
     }
@@ -66,7 +66,7 @@ impl Search {
         Cow::Owned(redacted)
     }
 
-    /// Replaces values with control sequences between their bytes, as `grep --color` prints them. The sequences stay.
+    /// Replaces values with control sequences between their bytes, as `grep --color` prints them. Keeps the sequences.
     fn replace_interrupted(&self, text: &[u8]) -> Option<Vec<u8>> {
         let plain = Plain::of(text);
         let mut found = self.automaton.find_iter(&plain.bytes).peekable();
@@ -85,8 +85,8 @@ impl Search {
         Some(redacted)
     }
 
-    /// How much of the beginning of a line can be redacted already: a value, or a control sequence in one, may have begun
-    /// at its end.
+    /// Returns how many bytes of an incomplete line can be redacted. The rest may be the beginning of a value, or of a
+    /// control sequence in one.
     pub(super) fn certain_length(&self, text: &[u8]) -> usize {
         if !escape::may_have_sequences(text) {
             return self.certain_plain_length(text);
@@ -99,11 +99,11 @@ impl Search {
 
     fn certain_plain_length(&self, text: &[u8]) -> usize {
         let last = self.automaton.find_iter(text).last().map_or(0, |found| found.end());
-        last.max(text.len() - self.begun_at_end_of(text))
+        last.max(text.len() - self.partial_match_length(text))
     }
 
-    /// How many bytes at the end of a text are the beginning of a secret.
-    fn begun_at_end_of(&self, text: &[u8]) -> usize {
+    /// Returns how many bytes at the end of a text are the beginning of a secret.
+    fn partial_match_length(&self, text: &[u8]) -> usize {
         let begun = |form: &Vec<u8>| {
             let longest = text.len().min(form.len() - 1);
             (1..=longest).rev().find(|length| text.ends_with(&form[..*length]))
@@ -112,10 +112,10 @@ impl Search {
     }
 }
 
-/// A text without its control sequences, and where its parts were.
+/// A text without its control sequences, with the original positions of its parts.
 struct Plain {
     bytes: Vec<u8>,
-    /// Where each part begins in the plain and in the whole text.
+    /// For each part its offset in the plain text and its range in the whole text.
     parts: Vec<(usize, std::ops::Range<usize>)>,
 }
 
@@ -129,14 +129,14 @@ impl Plain {
         plain
     }
 
-    /// Where a byte of the plain text is in the whole.
+    /// Returns the offset in the whole text of a byte of the plain text.
     fn position(&self, at: usize) -> usize {
         let part = self.parts.partition_point(|(begin, _)| *begin <= at) - 1;
         let (begin, range) = &self.parts[part];
         range.start + at - begin
     }
 
-    /// What of the whole text is not plain, in a range that begins and ends with plain bytes.
+    /// Returns the control sequences in a range of the whole text that begins and ends with plain bytes.
     fn sequences(&self, within: std::ops::Range<usize>) -> impl Iterator<Item = std::ops::Range<usize>> {
         let parts = self.parts.iter().map(|(_, range)| range);
         let pairs = parts.clone().zip(parts.skip(1)).map(|(one, next)| one.end..next.start);

@@ -1,6 +1,6 @@
-//! Redacts the values of structured data and leaves its structure: names, paths, keys, images.
+//! Redacts the values in structured data and keeps its structure: names, paths, keys, images.
 //!
-//! A Deployment named `postgres` keeps its name where a Secret has the value `postgres`.
+//! A Deployment named `postgres` keeps its name even if a Secret has the value `postgres`.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +10,22 @@ use super::Redactor;
 use crate::annotation;
 use crate::yaml;
 
-/// What a field holds, by its name.
+/// What a field contains, inferred from its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FieldKind {
-    /// Names or paths. Objects within are examined field by field.
+    /// Names or paths. Objects in it are examined field by field.
     Structure,
-    /// Labels and what selects by them: all of it is structure.
+    /// Labels and selectors: all of it is structure.
     Labels,
-    /// A map from keys that users choose: all of it is values.
+    /// A map with keys that users choose: all of it is values.
     Data,
-    /// A text of YAML documents.
+    /// YAML documents as text.
     Yaml,
     Dockerfile,
     Value,
 }
 
-/// Redacts `value`, which stands in a field of this name (empty if in none).
+/// Redacts `value`, the value of the field `field` (empty if it is in no field).
 pub fn redact_values(field: &str, value: Value, redactor: &Redactor) -> Value {
     if redactor.is_empty() {
         return value;
@@ -33,17 +33,17 @@ pub fn redact_values(field: &str, value: Value, redactor: &Redactor) -> Value {
     redact(value, field_kind(field), redactor, Structure::default())
 }
 
-/// What is structure in some data besides what always is.
+/// What is structure in some data, in addition to the general rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Structure<'a> {
-    /// Fields, in lower case and without underscores.
+    /// Names of fields, in lower case and without underscores.
     pub fields: &'a [&'a str],
-    /// Texts that are names wherever they stand alone.
+    /// Texts that are names wherever they are the whole value.
     pub names: Option<&'a BTreeSet<String>>,
 }
 
-/// Redacts `value` and leaves what is structure in it.
-pub fn redact_values_beside(structure: Structure<'_>, value: Value, redactor: &Redactor) -> Value {
+/// Redacts `value` and keeps the given structure, too.
+pub fn redact_values_except(structure: Structure<'_>, value: Value, redactor: &Redactor) -> Value {
     redact(value, FieldKind::Value, redactor, structure)
 }
 
@@ -76,7 +76,7 @@ fn redact(value: Value, kind: FieldKind, redactor: &Redactor, structure: Structu
 
 fn redact_text(text: String, kind: FieldKind, redactor: &Redactor) -> String {
     match kind {
-        // A query of a URL's path has values.
+        // The query of a URL contains values.
         FieldKind::Structure if !text.contains('?') => text,
         FieldKind::Yaml => redact_yaml(text, redactor),
         FieldKind::Dockerfile => redact_dockerfile(text, redactor),
@@ -84,7 +84,7 @@ fn redact_text(text: String, kind: FieldKind, redactor: &Redactor) -> String {
     }
 }
 
-/// Redacts the values in a text of YAML documents; everything in a text that is not YAML.
+/// Redacts the values in YAML documents. In a text that is not YAML, redacts everything.
 fn redact_yaml(text: String, redactor: &Redactor) -> String {
     let redacted = redactor.redact(&text);
     if redacted == text {
@@ -100,7 +100,7 @@ fn redact_yaml(text: String, redactor: &Redactor) -> String {
     documents.ok().filter(|text| !text.is_empty()).unwrap_or_else(|| redacted.into_owned())
 }
 
-/// Redacts a Dockerfile but for the instructions that name images and paths.
+/// Redacts a Dockerfile except for instructions that name images and paths.
 fn redact_dockerfile(text: String, redactor: &Redactor) -> String {
     const STRUCTURE: [&str; 6] = ["from", "copy", "workdir", "expose", "volume", "user"];
     let is_structure = |line: &str| {
@@ -111,7 +111,7 @@ fn redact_dockerfile(text: String, redactor: &Redactor) -> String {
         return text;
     }
     let mut redacted = String::with_capacity(text.len());
-    // Lines between two such instructions go together: a value may have several lines.
+    // Lines between two such instructions are redacted together: a value may have several lines.
     let mut between = String::new();
     for line in text.split_inclusive('\n') {
         if is_structure(line) {
@@ -125,7 +125,7 @@ fn redact_dockerfile(text: String, redactor: &Redactor) -> String {
     redacted
 }
 
-/// `resource_deps` and `resourceDeps` are the same field.
+/// Normalizes a field's name: `resource_deps` and `resourceDeps` are the same.
 fn normalized(name: &str) -> String {
     name.chars().filter(|letter| *letter != '_').map(|letter| letter.to_ascii_lowercase()).collect()
 }
@@ -309,7 +309,7 @@ mod tests {
         let value = json!({"x": "postgres", "y": "my postgres", "container_id": "my postgres"});
         let structure = Structure { fields: &["containerid"], names: Some(&names) };
         let expected = json!({"x": "postgres", "y": format!("my {REDACTED}"), "container_id": "my postgres"});
-        assert_eq!(redact_values_beside(structure, value, &redactor()), expected);
+        assert_eq!(redact_values_except(structure, value, &redactor()), expected);
     }
 
     #[test]
@@ -355,10 +355,10 @@ mod tests {
         let read = |text: &str| yaml::documents(text);
         let found = redacted(json!({"yaml": text}));
         assert_eq!(read(found["yaml"].as_str().unwrap()), read(&expected));
-        // Not changed at all without a secret in it.
+        // Unchanged without a secret in it.
         let untouched = json!({"yaml": "b: 1\na: 2"});
         assert_eq!(redacted(untouched.clone()), untouched);
-        // No YAML: better too much than too little.
+        // Not YAML: everything is redacted.
         let broken = json!({"yaml": "a: b: postgres"});
         assert_eq!(redacted(broken)["yaml"], format!("a: b: {REDACTED}"));
         assert_eq!(redacted(json!({"yaml": "postgres"}))["yaml"], REDACTED);

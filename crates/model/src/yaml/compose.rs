@@ -9,20 +9,20 @@ use super::YamlError;
 use super::resolve::{self, Scalar};
 use super::scanner::{Mark, Scanner, TokenKind, error, error_within};
 
-/// Reading and using values is recursive: deeper texts would overflow the stack.
+/// The maximum nesting. Parsing and using values is recursive: deeper texts would overflow the stack.
 const DEPTH: usize = 256;
-/// Limits of what anchors and aliases copy in total: a few lines can expand to any amount.
+/// Limits of what aliases copy in total, since a few lines can expand to any size.
 const COPIED_NODES: usize = 10_000_000;
 const COPIED_BYTES: usize = 256 << 20;
 
-/// A document and the line that it begins in, counted from 1.
+/// A document and its first line, counted from 1.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) line: u32,
     pub(super) value: Value,
 }
 
-/// Reads the first document of a text. What follows it is ignored, as Kubernetes tools do. None if there is none.
+/// Parses the first document of a text; none if there is none. As in Kubernetes tools, the rest is ignored.
 pub(super) fn first_document(text: &str) -> Result<Option<Document>, YamlError> {
     let mut composer = Composer {
         scanner: Scanner::new(text),
@@ -43,7 +43,7 @@ struct Size {
 }
 
 enum Anchor {
-    /// The node that it names is not complete.
+    /// The node with this anchor is not complete.
     Open,
     Complete {
         value: Value,
@@ -51,7 +51,7 @@ enum Anchor {
     },
 }
 
-/// A node whose scalar may still become a key.
+/// A node, whose scalar may turn out to be a key.
 enum Node<'t> {
     Scalar(Scalar<'t>),
     /// `<<` without quotes.
@@ -64,7 +64,7 @@ struct Composer<'t> {
     anchors: HashMap<&'t str, Anchor>,
     tag_directives: Vec<(&'t str, Cow<'t, str>)>,
     depth: usize,
-    /// All nodes so far, those of aliases each time.
+    /// All nodes so far, counting those of aliases each time.
     decoded: Size,
     /// How many of them came from aliases.
     from_aliases: usize,
@@ -100,7 +100,7 @@ impl<'t> Composer<'t> {
             return Ok(None);
         }
         let node = self.node(Context::Block)?;
-        // go-yaml reads this token, too, before it leaves the rest alone.
+        // go-yaml scans this token, too, before it ignores the rest.
         self.scanner.peek()?;
         Ok(Some(Document { line: mark.line + 1, value: node_value(node, mark)? }))
     }
@@ -162,7 +162,7 @@ impl<'t> Composer<'t> {
         }
     }
 
-    /// Reads anchor and tag, in either order.
+    /// Parses anchor and tag, in either order.
     fn properties(&mut self) -> Result<(Option<&'t str>, Option<Cow<'t, str>>), YamlError> {
         let mut anchor = None;
         let mut tag = None;
@@ -363,7 +363,7 @@ impl<'t> Composer<'t> {
             let (key, value) = if self.scanner.take_if(|kind| matches!(kind, TokenKind::Key))? {
                 self.flow_entry(is_end)?
             } else {
-                // A key alone.
+                // A key without a value.
                 let key = self.node(Context::Flow)?;
                 (key, self.empty())
             };
@@ -380,7 +380,7 @@ impl<'t> Composer<'t> {
         Ok(Value::Object(fields))
     }
 
-    /// What follows a key indicator of a flow collection.
+    /// Parses what follows a key indicator in a flow collection.
     fn flow_entry(&mut self, is_end: fn(&TokenKind<'_>) -> bool) -> Result<(Node<'t>, Value), YamlError> {
         let kind = &self.scanner.peek()?.kind;
         let key = if is_end(kind) || matches!(kind, TokenKind::Value) {
@@ -447,7 +447,7 @@ impl<'t> Composer<'t> {
     }
 }
 
-/// The share of nodes that may come from aliases: go-yaml's, from 99 % in small documents to 10 % in large ones.
+/// Returns the allowed share of nodes from aliases, as in go-yaml: from 99 % in small documents to 10 % in large ones.
 fn allowed_alias_ratio(nodes: usize) -> f64 {
     const LOW: f64 = 400_000.0;
     const HIGH: f64 = 4_000_000.0;
@@ -463,12 +463,12 @@ fn node_value(node: Node<'_>, mark: Mark) -> Result<Value, YamlError> {
     }
 }
 
-/// The last of equal keys wins. So does what is merged, over what stands before it: go-yaml v2 does so.
+/// Inserts a field. As in go-yaml v2, the last of equal keys wins, and merged fields win over those before the merge.
 fn insert(fields: &mut Map<String, Value>, key: Node<'_>, value: Value, mark: Mark) -> Result<(), YamlError> {
     let key = match key {
         Node::Merge => return merge(fields, value, mark),
         Node::Scalar(scalar) => scalar.into_key(),
-        // A scalar with an anchor, or an alias of one.
+        // A scalar with an anchor, or an alias to one.
         Node::Value(Value::String(text)) => Ok(text),
         Node::Value(Value::Bool(flag)) => Scalar::Bool(flag).into_key(),
         Node::Value(Value::Number(number)) => Ok(number.to_string()),
@@ -485,7 +485,7 @@ fn merge(fields: &mut Map<String, Value>, value: Value, mark: Mark) -> Result<()
     let wrong = || error("map merge requires map or sequence of maps as the value", mark);
     match value {
         Value::Object(merged) => fields.extend(merged),
-        // The first of them wins.
+        // The first mapping wins.
         Value::Array(items) => {
             for item in items.into_iter().rev() {
                 let Value::Object(merged) = item else { return Err(wrong()) };

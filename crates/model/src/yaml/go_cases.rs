@@ -1,5 +1,4 @@
-//! Cases where YAML parsers disagree, with what `sigs.k8s.io/yaml` makes of them: the reference that files were compared
-//! with.
+//! Cases that YAML parsers read differently, with the results of `sigs.k8s.io/yaml`, which is the reference.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +29,7 @@ fn quoted_scalars_continue_at_any_indentation() {
 }
 
 #[test]
-fn aliases_may_repeat_but_not_explode() {
+fn excessive_aliases_are_refused() {
     let text = format!("base: &x {{a: 1, b: [1, 2]}}\nall:\n{}", "- *x\n".repeat(1000));
     let read = document(&text).expect("YAML");
     assert_eq!(read["all"].as_array().map(Vec::len), Some(1000));
@@ -48,7 +47,7 @@ fn aliases_may_repeat_but_not_explode() {
 }
 
 #[test]
-fn numbers_are_those_of_go() {
+fn numbers_are_parsed_as_in_go() {
     assert_reads(&[
         ("a: 2.0\nb: 1e3\nc: -0.0\nd: 1.5", json!({"a": 2, "b": 1000, "c": 0, "d": 1.5})),
         ("a: 0x1F\nb: 0o17\nc: 0b11\nd: 1_000\ne: 08", json!({"a": 31, "b": 15, "c": 3, "d": 1000, "e": 8})),
@@ -88,7 +87,7 @@ fn later_merge_wins_over_earlier_key() {
 }
 
 #[test]
-fn tags_that_are_not_known_are_ignored() {
+fn unknown_tags_are_ignored() {
     assert_reads(&[
         ("a: !Foo bar\nb: !Ref {c: 1}\nd: !Sub [1]", json!({"a": "bar", "b": {"c": 1}, "d": [1]})),
         ("a: !Foo 12", json!({"a": "12"})),

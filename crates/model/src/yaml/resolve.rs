@@ -1,4 +1,4 @@
-//! What a scalar means: the YAML 1.1 types as go-yaml v2 and `sigs.k8s.io/yaml` read them.
+//! Resolves scalars to YAML 1.1 types as go-yaml v2 and `sigs.k8s.io/yaml` do.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ pub(super) enum Scalar<'t> {
     Null,
     Bool(bool),
     Int(i64),
-    /// Also integers beyond 64 bits, as in Go.
+    /// Also for integers of more than 64 bits, as in Go.
     Float(f64),
     Text(Cow<'t, str>),
 }
@@ -32,7 +32,7 @@ pub(super) fn plain(text: Cow<'_, str>) -> Scalar<'_> {
     }
 }
 
-/// Resolves a scalar with a tag; the tag's full name.
+/// Resolves a scalar with a tag, given by its full name.
 pub(super) fn tagged<'t>(tag: &str, text: Cow<'t, str>) -> Result<Scalar<'t>, String> {
     let Some(kind) = tag.strip_prefix(TAG_PREFIX) else { return Ok(Scalar::Text(text)) };
     let shown = text.clone();
@@ -67,7 +67,7 @@ impl Scalar<'_> {
         })
     }
 
-    /// The text of a mapping's key: keys of other types are written as Go prints them.
+    /// Returns the text of a mapping's key. Keys of other types are formatted as in Go.
     pub(super) fn into_key(self) -> Result<String, String> {
         match self {
             Self::Null => Err("null cannot be the key of a mapping".to_owned()),
@@ -79,12 +79,12 @@ impl Scalar<'_> {
     }
 }
 
-/// Returns the number that JSON of Kubernetes tools holds: whole floats are integers (`2.0` is 2). None if not finite.
+/// Returns the number as Kubernetes tools write it in JSON: whole floats are integers (`2.0` is 2). None if not finite.
 pub fn json_number(number: f64) -> Option<Number> {
     if !number.is_finite() {
         return None;
     }
-    // Every whole float in this range is an i64; the bound itself is 2^63, which is none.
+    // Every whole float in this range is an i64. The bound itself, 2^63, is not.
     if number.fract() == 0.0 && number.abs() < 9_223_372_036_854_775_808.0 {
         return Some(Number::from(number as i64));
     }
@@ -108,7 +108,7 @@ fn named(text: &str) -> Option<Scalar<'static>> {
 }
 
 fn number(text: &str) -> Option<Scalar<'static>> {
-    // Long texts that begin with a digit are digests and the like.
+    // Avoids copying long texts that begin with a digit, such as digests.
     let plain: Cow<'_, str> = if text.contains('_') { text.replace('_', "").into() } else { text.into() };
     if let Some(number) = integer(&plain) {
         return Some(number);
@@ -129,7 +129,7 @@ fn integer(text: &str) -> Option<Scalar<'static>> {
         [b'0', _, ..] => (8, &digits[1..]),
         _ => (10, digits),
     };
-    // from_str_radix takes signs.
+    // from_str_radix accepts signs.
     if !digits.bytes().all(|digit| digit.is_ascii_alphanumeric()) {
         return None;
     }
@@ -138,13 +138,13 @@ fn integer(text: &str) -> Option<Scalar<'static>> {
         (false, Ok(number)) => Some(Scalar::Int(number)),
         (true, Ok(number)) => Some(Scalar::Int(-number)),
         (true, Err(_)) if size == i64::MIN.unsigned_abs() => Some(Scalar::Int(i64::MIN)),
-        // Go takes a sign for signed numbers only; the rest may still be a float.
+        // Go accepts a sign for signed numbers only. Other texts may be floats.
         (false, Err(_)) if !text.starts_with('+') => Some(Scalar::Float(size as f64)),
         _ => None,
     }
 }
 
-/// Whether a text is `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
+/// Returns whether a text matches `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
 fn is_float(text: &str) -> bool {
     fn digits(bytes: &[u8]) -> usize {
         bytes.iter().take_while(|byte| byte.is_ascii_digit()).count()
@@ -175,12 +175,12 @@ fn is_float(text: &str) -> bool {
     rest.is_empty()
 }
 
-/// A float, unless it is out of range: then it stays a text.
+/// Parses a float; none if it is out of range, so that it stays a text.
 fn finite(text: &str) -> Option<Scalar<'static>> {
     text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Scalar::Float)
 }
 
-/// A float as Go prints it with `%g` in 32 bits.
+/// Formats a float as Go does with `%g` and 32 bits.
 fn float_key(number: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "Kubernetes tools name keys by their 32 bits")]
     let number = number as f32;
@@ -219,7 +219,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
             }
             _ => return None,
         };
-        // Nothing but more padding follows padding.
+        // Only padding may follow padding.
         if padding > 2 || (padding > 0 && byte != b'=') {
             return None;
         }

@@ -1,11 +1,11 @@
-//! The text of scalars: plain, quoted and block ones.
+//! Scans scalars: plain, quoted and block.
 
 use std::borrow::Cow;
 
 use super::YamlError;
 use super::scanner::{Mark, Scanner, error, error_within, is_blank};
 
-/// Line breaks between two parts of a scalar, and what they are folded to.
+/// Line breaks between two parts of a scalar, to be folded.
 #[derive(Default)]
 struct Fold {
     first: &'static str,
@@ -17,7 +17,7 @@ impl Fold {
         if self.first.is_empty() { self.first = line_break } else { self.more.push_str(line_break) }
     }
 
-    /// One break is a space, each further one a line break; the Unicode breaks are kept.
+    /// Folds one break into a space and each further one into a line break. Unicode breaks are kept.
     fn append_to(&mut self, text: &mut String) {
         if self.first != "\n" {
             text.push_str(self.first);
@@ -99,7 +99,7 @@ impl<'t> Scanner<'t> {
         Ok(text)
     }
 
-    /// Skips what belongs to a plain scalar, up to white space.
+    /// Skips the characters of a plain scalar up to white space.
     fn skip_plain_run(&mut self) {
         loop {
             match self.byte(0) {
@@ -147,7 +147,7 @@ impl<'t> Scanner<'t> {
                     self.position += 1;
                 } else {
                     let line_break = self.skip_break();
-                    // An escaped line break is none; those after it are.
+                    // An escaped line break is dropped, those after it are kept.
                     if escaped_break { fold.more.push_str(line_break) } else { fold.add(line_break) }
                 }
             }
@@ -260,7 +260,7 @@ impl<'t> Scanner<'t> {
             let start = self.position;
             self.skip_line();
             text.push_str(&self.text[start..self.position]);
-            // The last line counts as ended, as for Kubernetes tools, which read lines.
+            // As in Kubernetes tools, the last line counts as terminated.
             if self.is_end(0) {
                 line_break = "\n";
                 break;
@@ -289,7 +289,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Reads what follows `|` or `>`: in either order how to end, and how deep the text is indented.
+    /// Scans what follows `|` or `>`: chomping and indentation, in either order.
     fn scan_block_header(&mut self, mark: Mark) -> Result<(Chomping, i64), YamlError> {
         let mut chomping = None;
         let mut increment = 0;
@@ -316,7 +316,7 @@ impl<'t> Scanner<'t> {
         Ok((chomping.unwrap_or(Chomping::Clip), increment))
     }
 
-    /// Skips indentation and empty lines. Finds out the indentation unless it is known (not 0).
+    /// Skips indentation and empty lines. Detects the indentation unless it is known (not 0).
     fn scan_block_breaks(&mut self, indent: &mut i64, breaks: &mut String) -> Result<(), YamlError> {
         let mut deepest = 0;
         loop {
@@ -328,7 +328,7 @@ impl<'t> Scanner<'t> {
                 return Err(error("found a tab where spaces are expected", self.mark()));
             }
             if !self.is_break(0) {
-                // Blanks without a line break are a line, too.
+                // Blanks without a line break count as a line.
                 if self.is_end(0) && self.position > self.line_start {
                     breaks.push('\n');
                 }

@@ -1,14 +1,14 @@
 //! Turns a YAML text into tokens with the rules of libyaml, which go-yaml ports.
 //!
-//! What is accepted here and what is not decides whether a file that kubectl and Tilt read loads. YAML 1.2 parsers differ
-//! from libyaml in both directions, so the rules are written out instead of taken from such a parser.
+//! Files that kubectl and Tilt accept must be accepted here. YAML 1.2 parsers differ from libyaml in both directions, so
+//! the rules are implemented here instead of using such a parser.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::YamlError;
 
-/// Keys without `?` must end within this many characters, and in the line they begin in.
+/// The maximum length in characters of keys without `?`. They must also end in the line they begin in.
 const SIMPLE_KEY_LENGTH: usize = 1024;
 
 /// A position in the text. Lines and columns are counted from 0, columns in characters.
@@ -53,7 +53,7 @@ pub(super) enum TokenKind<'t> {
 #[derive(Clone, Copy, Default)]
 struct SimpleKey {
     is_possible: bool,
-    /// Nothing but a key can stand in this column.
+    /// Only a key can be in this column.
     is_required: bool,
     token_number: usize,
     mark: Mark,
@@ -65,11 +65,11 @@ pub(super) struct Scanner<'t> {
     pub(super) position: usize,
     line: u32,
     pub(super) line_start: usize,
-    /// The column of `column_position`, so that characters are counted once.
+    /// The column of `column_position`, cached so that characters are counted once.
     column: u32,
     column_position: usize,
     pub(super) flow_level: usize,
-    /// The column of the innermost block collection; -1 outside of all.
+    /// The column of the innermost block collection; -1 outside of any.
     pub(super) indent: i64,
     indents: Vec<i64>,
     pub(super) simple_key_allowed: bool,
@@ -101,7 +101,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Returns the next token without taking it. The end of the stream repeats.
+    /// Returns the next token without consuming it. The end of the stream repeats.
     pub(super) fn peek(&mut self) -> Result<&Token<'t>, YamlError> {
         if !self.head_is_final {
             while self.tokens.is_empty() || self.head_may_become_a_key()? {
@@ -112,7 +112,7 @@ impl<'t> Scanner<'t> {
         Ok(&self.tokens[0])
     }
 
-    /// Takes the token that `peek` returned.
+    /// Consumes the token that `peek` returned.
     pub(super) fn take(&mut self) -> Result<Token<'t>, YamlError> {
         self.peek()?;
         self.head_is_final = false;
@@ -120,7 +120,7 @@ impl<'t> Scanner<'t> {
         Ok(self.tokens.pop_front().expect("invariant: peek leaves a token"))
     }
 
-    /// Takes the token that `peek` returned if it is `kind`.
+    /// Consumes the token that `peek` returned if `kind` holds for it.
     pub(super) fn take_if(&mut self, kind: fn(&TokenKind<'_>) -> bool) -> Result<bool, YamlError> {
         let matches = kind(&self.peek()?.kind);
         if matches {
@@ -224,7 +224,7 @@ impl<'t> Scanner<'t> {
         let is_line_start = mark.column == 0;
         if self.is_end(0) {
             self.fetch_outside_of_all(mark, TokenKind::StreamEnd, 0)?;
-            // Nothing can follow: keys of outer levels must not ask for more tokens.
+            // Nothing can follow, so keys of outer levels need no more tokens.
             self.simple_keys.iter_mut().for_each(|key| key.is_possible = false);
             return Ok(());
         }
@@ -466,7 +466,7 @@ impl<'t> Scanner<'t> {
         let words: Vec<&str> = line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
         let comment = words.iter().position(|word| word.starts_with('#')).unwrap_or(words.len());
         let kind = match words[..comment] {
-            // Other versions than 1.1 are read by the same rules.
+            // Other versions than 1.1 are parsed with the same rules.
             ["%YAML", _] => TokenKind::VersionDirective,
             ["%TAG", handle, prefix] => TokenKind::TagDirective { handle, prefix: without_escapes(prefix) },
             _ => return Err(error("found an unknown directive", mark)),
@@ -501,7 +501,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Skips a line break and returns what it stands for.
+    /// Skips a line break and returns its normalized form.
     pub(super) fn skip_break(&mut self) -> &'static str {
         let (length, meaning) = match self.bytes[self.position..] {
             [b'\r', b'\n', ..] => (2, "\n"),
@@ -519,7 +519,7 @@ impl<'t> Scanner<'t> {
         meaning
     }
 
-    /// The column, where only white space lies before it in its line.
+    /// Returns the column if only white space precedes it in its line.
     pub(super) fn column_in_blanks(&self) -> i64 {
         i64::try_from(self.position - self.line_start).unwrap_or(i64::MAX)
     }
@@ -528,13 +528,13 @@ impl<'t> Scanner<'t> {
         self.bytes[self.position..].starts_with(indicator) && self.is_blank_or_end(3)
     }
 
-    /// Whether a line `---` or `...` begins here.
+    /// Returns whether a line `---` or `...` begins here.
     pub(super) fn is_document_boundary(&self) -> bool {
         self.position == self.line_start
             && (self.is_document_indicator(b"---") || self.is_document_indicator(b"..."))
     }
 
-    /// The byte at `ahead`, 0 at the end: the text itself has no such byte.
+    /// Returns the byte at `ahead`, or 0 at the end, a byte that the text cannot contain.
     #[inline]
     pub(super) fn byte(&self, ahead: usize) -> u8 {
         self.bytes.get(self.position + ahead).copied().unwrap_or(0)

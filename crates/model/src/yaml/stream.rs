@@ -1,4 +1,4 @@
-//! Finds the documents of a text as Kubernetes tools do: by lines, before YAML is parsed.
+//! Splits a text into documents as Kubernetes tools do: by lines, before YAML is parsed.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::YamlError;
 use super::compose::{Document, first_document};
 use super::resolve::json_number;
 
-/// Reads every document that is not empty.
+/// Parses all documents that are not empty.
 pub(super) fn documents(text: &str, first_line: u32) -> Result<Vec<Document>, YamlError> {
     let mut documents = Vec::new();
     for (line, part) in parts(text) {
@@ -26,9 +26,9 @@ pub(super) fn documents(text: &str, first_line: u32) -> Result<Vec<Document>, Ya
     Ok(documents)
 }
 
-/// Reads JSON objects one after the other, which need no separator, and as YAML what is left then.
+/// Parses a sequence of JSON objects without separators, and the rest as YAML.
 ///
-/// None if the text is no JSON.
+/// None if the text is not JSON.
 pub(super) fn json_documents(text: &str) -> Result<Option<Vec<Document>>, YamlError> {
     if !text.trim_start().starts_with('{') {
         return Ok(None);
@@ -48,7 +48,7 @@ pub(super) fn json_documents(text: &str) -> Result<Option<Vec<Document>>, YamlEr
         return Ok(None);
     }
     let rest = &text[end..];
-    // What stands in the line of a closed object is no part of the next document.
+    // The rest of the line of the last object is not a part of the next document.
     let skipped = rest.find('\n').filter(|end| rest[..*end].trim().is_empty()).map_or(0, |end| end + 1);
     documents.extend(super::stream::documents(&rest[skipped..], line + line_breaks(&rest[..skipped]))?);
     Ok(Some(documents))
@@ -73,7 +73,7 @@ fn with_json_numbers(value: Value) -> Value {
     }
 }
 
-/// Returns the parts between lines `---`, with the number of lines before each.
+/// Splits at lines `---`. Returns the parts, each with the number of lines before it.
 fn parts(text: &str) -> Vec<(u32, &str)> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -103,7 +103,7 @@ fn parts(text: &str) -> Vec<(u32, &str)> {
     parts
 }
 
-/// Refuses the characters that YAML forbids, whatever they stand in.
+/// Refuses the characters that YAML forbids anywhere.
 fn check_characters(text: &str) -> Result<(), YamlError> {
     let bytes = text.as_bytes();
     let is_suspect = |byte: &u8| matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 0x7f | 0xc2 | 0xef);

@@ -115,7 +115,7 @@ impl Assembler {
         let text = &self.partial[..self.partial.len() - begun_character(&self.partial)];
         // It may belong to the line end.
         let text = &text[..text.len() - text.iter().rev().take_while(|byte| **byte == b'\r').count()];
-        let (redacted, certain) = redactor.redact_beginning(text);
+        let (redacted, certain) = redactor.redact_incomplete(text);
         if certain == 0 {
             return;
         }

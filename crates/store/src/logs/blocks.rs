@@ -58,14 +58,14 @@ impl Blocks {
     }
 
     fn begin(&mut self, line: &[u8], redactor: &Redactor) {
-        let begun = redactor.blocks_begun_in(line).map(|(block, from)| Begun { block, next: 1, from });
+        let begun = redactor.blocks_starting_in(line).map(|(block, from)| Begun { block, next: 1, from });
         self.begun.clear();
         self.begun.extend(begun);
     }
 
     /// Whether the line is of a secret that has begun.
     fn go_on(&mut self, line: &[u8], blocks: &[Block], passed: &mut Vec<u8>) -> bool {
-        let end_in = |begun: &Begun| blocks.get(begun.block)?.goes_on_in(line, begun.next);
+        let end_in = |begun: &Begun| blocks.get(begun.block)?.continues_in(line, begun.next);
         self.begun.retain(|begun| end_in(begun).is_some());
         let Some((first, end)) = self.begun.first().and_then(|begun| Some((*begun, end_in(begun)?))) else {
             return false;
