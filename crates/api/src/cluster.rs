@@ -1,7 +1,8 @@
 //! `Cluster`.
 
 use lilt_model::Timestamp;
-use lilt_model::cluster::{ClusterInfo, Registry};
+use lilt_model::cluster::ClusterInfo;
+use lilt_model::registry::Registry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

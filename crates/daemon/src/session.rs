@@ -140,7 +140,7 @@ pub async fn run(
         session.drain_final_logs(&mut incoming, &cancel).await;
     }
     shutdown.cancel();
-    session.queries.leave_notices(all_notices(&session.state));
+    session.queries.store_final_notices(all_notices(&session.state));
     session.stop(&mut incoming).await;
     guardian.close().await;
     Ok(ended)
@@ -204,7 +204,7 @@ impl Session {
         }
         apply(&mut self.state, at, event);
         if is_load {
-            self.logs.hide(self.state.secrets());
+            self.logs.set_secrets(self.state.secrets());
         }
     }
 

@@ -82,7 +82,7 @@ fn read(parameters: &[(String, String)]) -> Result<(Filter, Way, usize), Refusal
 }
 
 fn page(logs: &LogReader, filter: &Filter, way: Way, count: usize) -> LogPage {
-    logs.show_partial();
+    logs.store_partial();
     // Before the look, so that whoever goes on at the end misses nothing.
     let end = logs.end();
     let (lines, next) = match way {

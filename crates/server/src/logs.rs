@@ -151,7 +151,7 @@ struct Answer {
 
 impl Answer {
     fn begin(&mut self) {
-        self.logs.show_partial();
+        self.logs.store_partial();
         self.end = self.logs.end();
         if let Some(count) = self.question.tail {
             self.next = self.logs.tail(&self.question.filter, count, &|| !self.gone.is_cancelled());

@@ -1,7 +1,7 @@
-//! Which typed objects changed last, for readers of the newest state.
+//! An index of the latest changes of typed objects, for readers of the newest state.
 //!
-//! A page that was slow gets each object that changed once, as it is now, however often it changed meanwhile. So it never
-//! falls behind, unless more deletions have been forgotten than it has missed.
+//! A slow page gets each changed object once, in its newest state, however often it changed meanwhile. It has to start
+//! over only if deletions that it missed are no longer remembered.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,9 +12,9 @@ pub(crate) const MAX_DELETIONS: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(crate) struct ChangeIndex {
-    /// The existing typed objects, by the versions that they have now.
+    /// The existing typed objects by their current versions.
     existing: BTreeMap<u64, Key>,
-    /// In the order of versions.
+    /// Ordered by version.
     deletions: VecDeque<(u64, Key)>,
     /// Deletions up to this version may have been dropped.
     dropped: u64,
@@ -43,12 +43,12 @@ impl ChangeIndex {
         version >= self.dropped
     }
 
-    /// The existing objects that changed after this version.
+    /// Returns the existing objects that changed after this version.
     pub(crate) fn changed_since(&self, version: u64) -> impl Iterator<Item = &Key> {
         self.existing.range(version + 1..).map(|(_, key)| key)
     }
 
-    /// The objects that were deleted after this version. Some may exist again.
+    /// Returns the objects that were deleted after this version. Some may exist again.
     pub(crate) fn deleted_since(&self, version: u64) -> impl Iterator<Item = &Key> {
         let first = self.deletions.partition_point(|(deleted, _)| *deleted <= version);
         self.deletions.range(first..).map(|(_, key)| key)

@@ -1,7 +1,7 @@
-//! The object that ends with a list to which every resource contributes a fragment.
+//! An object that ends with a list to which every resource contributes a fragment.
 //!
-//! With a thousand resources, a change of one must not write the whole list. So the table keeps the fragments, joins them
-//! for those who read the object, and tells its watchers the newest state alone.
+//! With a thousand resources, a change of one must not write the whole list. So the table keeps the fragments and joins
+//! them when the object is read. Watchers get the newest state only.
 
 use lilt_api::ObjectKind;
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ pub(crate) const FRAGMENTED_KIND: ObjectKind = ObjectKind::Session;
 
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
-    /// Members of the list, by the resource that contributes them.
+    /// Items of the list by the contributing resource.
     texts: BTreeMap<Arc<str>, Arc<str>>,
-    /// The version at which one changed last.
+    /// The version of the last change of a fragment.
     pub(crate) version: u64,
 }
 
 impl Fragments {
-    /// Replaces a contribution; none and an empty one remove it. Returns whether that is a change.
+    /// Replaces a fragment; none or an empty one removes it. Returns whether that is a change.
     pub(crate) fn put(&mut self, resource: Arc<str>, text: Option<Arc<str>>) -> bool {
         match text.filter(|text| !text.is_empty()) {
             Some(text) if self.texts.get(&resource) == Some(&text) => false,
@@ -31,7 +31,7 @@ impl Fragments {
         }
     }
 
-    /// Adds the fragments to the list at the end of an object's text.
+    /// Appends the fragments to the list at the end of an object's text.
     pub(crate) fn append_to(&self, text: &str) -> Arc<str> {
         // The list is the last member of the last member.
         const END: &str = "]}}";

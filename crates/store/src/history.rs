@@ -1,11 +1,11 @@
-//! The newest changes, for those who watch every one of them.
+//! The history of the latest changes, for watchers of every change.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::object::Snapshot;
 
-/// How many bytes of changes are remembered, counted as if all of them were written as JSON.
+/// The size in bytes of the remembered changes, if all of them were written as JSON.
 pub(crate) const MAX_HISTORY: usize = 2 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +15,11 @@ pub enum WatchEventType {
     Deleted,
 }
 
-/// One change of one object.
+/// A change of an object.
 #[derive(Debug)]
 pub struct WatchEvent {
     pub event_type: WatchEventType,
-    /// The object after the change. A deleted one has the version of its deletion.
+    /// The object after the change. For a deletion, it has the version of the deletion.
     pub object: Snapshot,
     /// The object before the change, if it existed.
     pub before: Option<Snapshot>,
@@ -31,16 +31,16 @@ impl WatchEvent {
     }
 }
 
-/// The requested version is older than what is remembered, or of another session.
+/// The requested version is older than the history, or of another session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired {
-    /// The newest version there is.
+    /// The newest version.
     pub newest: u64,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// In the order of versions.
+    /// Ordered by version.
     events: VecDeque<Arc<WatchEvent>>,
     length: usize,
     /// Changes up to this version may have been dropped.
@@ -48,7 +48,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Adds a change, and drops the oldest ones beyond the limit.
+    /// Adds a change, and drops the oldest changes beyond the limit.
     pub(crate) fn push(&mut self, event: WatchEvent) {
         self.length += event.length();
         self.events.push_back(Arc::new(event));

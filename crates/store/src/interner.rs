@@ -1,16 +1,16 @@
-//! Values that many objects share, each kept once.
+//! Keeps one copy of values that many objects share.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Below this number of values unused ones are not worth looking for.
+/// Unused values are dropped only above this number of values.
 const MIN_PRUNED: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Interner<T: ?Sized> {
     known: BTreeSet<Arc<T>>,
-    /// How many values remained when unused ones were last dropped.
+    /// The number of values after the last pruning.
     remained: usize,
 }
 
@@ -33,7 +33,7 @@ impl<T: ?Sized + Ord> Interner<T> {
         value
     }
 
-    /// Drops the values that nobody else holds.
+    /// Drops unused values.
     pub(crate) fn prune(&mut self) {
         self.known.retain(|value| Arc::strong_count(value) > 1);
         self.remained = self.known.len();

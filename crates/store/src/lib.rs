@@ -1,8 +1,8 @@
 //! The objects and logs that readers see.
 //!
-//! The daemon is the only writer; page, terminal and API read. Readers ask for what changed since a revision they
-//! know, so that a change costs what it touches and a slow reader costs nothing. This is the only crate that may
-//! lock; no lock is held while waiting, nor while an object is written as JSON.
+//! The daemon is the only writer; page, terminal and API read. Readers ask for the changes since a revision, so that the
+//! cost of a change depends on what changed and a slow reader costs nothing. This is the only crate with locks. No lock
+//! is held while waiting, or while an object is written as JSON.
 #![expect(clippy::disallowed_types, reason = "the store is where locks may be")]
 
 mod change_index;
@@ -26,7 +26,7 @@ use std::sync::{Arc, RwLock};
 use tokio::sync::watch;
 
 pub use history::{Expired, WatchEvent, WatchEventType};
-pub use logs::{DEFAULT_LIMIT, Field, Filter, Lines, LogReader, LogWriter, NoPattern, Pattern, Span};
+pub use logs::{DEFAULT_LIMIT, Field, Filter, InvalidPattern, Lines, LogReader, LogWriter, Pattern, Span};
 pub use object::{Draft, Key, Snapshot, new_uid};
 pub use query::{QuerySubject, SessionQueries, SessionQuery};
 pub use reader::{Changes, Reader};
@@ -34,7 +34,7 @@ pub use segments::segment::LineRef;
 pub use writer::Writer;
 pub use writes::{Action, Refusal, WriteRequest};
 
-/// Creates an empty store. The writer is unique, and so is the one who answers queries.
+/// Creates an empty store, with its only writer and the receiver of queries.
 pub fn open(logs: LogReader) -> (Writer, SessionQueries, Reader) {
     let contents = Arc::new(RwLock::default());
     let (announce, announced) = watch::channel(0);

@@ -1,14 +1,14 @@
 //! The session's log: every line, by sequence number.
 //!
-//! Runners write bytes through a [`Span`]; lines get a number when they are complete, or have waited long enough.
-//! Readers page and follow by number. Secrets are taken out before anything is kept.
+//! Runners write bytes through a [`Span`]. A line gets its number when it is complete, or after a while without a line
+//! end. Readers page and follow by number. Secrets are redacted before anything is stored.
 
 mod assembler;
 pub(crate) mod batch;
 mod blocks;
-mod claim;
 mod field;
 mod filter;
+mod json_level;
 mod pattern;
 mod reader;
 #[cfg(test)]
@@ -27,70 +27,70 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::segments::segment::{Marks, Owner, SpanOwner};
-use crate::segments::{Scribe, Segments, Sizes, file};
+use crate::segments::{Segments, Sizes, SpanWriter, file};
 use assembler::Assembler;
 use batch::Batch;
 pub use field::Field;
 pub use filter::Filter;
-pub use pattern::{NoPattern, Pattern};
+pub use pattern::{InvalidPattern, Pattern};
 pub use reader::{Lines, LogReader};
 
-/// What the files of a session may take if nothing else is said.
+/// The default limit of a session's log files, in bytes.
 pub const DEFAULT_LIMIT: u64 = 4_000_000_000;
-/// Segments that may wait for the disk before those who write lines wait, too.
+/// How many segments may wait for the disk before writers of lines wait, too.
 const BACKLOG: usize = 8;
-/// Between two attempts to write to a disk that took nothing.
+/// The pause after a failed attempt to write to disk.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// What followers are told.
+/// What followers of the log wait for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tip {
     end: u64,
-    /// There are lines without end, to be shown after a while.
-    partial: bool,
+    /// Whether there are lines without end, to be stored after a while.
+    has_partial: bool,
 }
 
-/// All that writers and readers share.
+/// The state shared by writers and readers.
 struct Shared {
     segments: Mutex<Segments>,
-    /// Held while files are written, so that they are in order; never together with another lock for long.
+    /// Held while files are written, so that they are written in order. Other locks are taken only briefly meanwhile.
     disk: Mutex<Disk>,
-    /// Those with something to show though its line has not ended.
+    /// Streams with an incomplete line that is to be stored after a while.
     waiting: Mutex<Vec<Arc<Mutex<Stream>>>>,
     redactor: Mutex<Redactor>,
     secrets: Mutex<Secrets>,
-    /// Counts the changes of the redactor.
-    redactors: AtomicU64,
+    /// The number of changes of the redactor.
+    redactor_version: AtomicU64,
     announce: watch::Sender<Tip>,
     clock: fn() -> Timestamp,
 }
 
-/// How writing to the disk goes.
+/// The state of writing to disk.
 #[derive(Default)]
 struct Disk {
-    /// Writing has failed: nothing is written before this time.
+    /// Set after a failure: no attempt is made before this time.
     retry: Option<Instant>,
 }
 
-/// How many secrets are hidden that the project no longer declares.
-const EARLIER: usize = 100;
+/// How many secrets are redacted that the project no longer declares.
+const MAX_EARLIER_SECRETS: usize = 100;
 
-/// What is hidden.
+/// The values to redact.
 #[derive(Default)]
 struct Secrets {
-    /// Of the project as it is now.
+    /// Declared by the current project.
     declared: Vec<Secret>,
-    /// Of the project as it was, oldest first: what was started then may still print them.
+    /// Declared by earlier versions of the project, oldest first. What was started then may still print them.
     earlier: VecDeque<Secret>,
     used: Vec<Secret>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code of ours panics with a lock half way through a change; what others see is whole.
+    // No code panics in the middle of a change, so that a poisoned lock guards consistent data.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hands out spans to write to.
+/// Creates spans to write to.
 #[derive(Clone)]
 pub struct LogWriter {
     shared: Arc<Shared>,
@@ -103,12 +103,12 @@ impl std::fmt::Debug for LogWriter {
 }
 
 impl LogWriter {
-    /// Keeps all lines in files of `folder`; without one, only the recent lines. The clock is the host's.
+    /// Opens a log that stores all lines in files of `folder`, or without a folder only recent lines.
     pub fn open(folder: Option<PathBuf>, clock: fn() -> Timestamp) -> (LogWriter, LogReader) {
         Self::open_limited(folder, DEFAULT_LIMIT, clock)
     }
 
-    /// The same with a limit for the files, in bytes: beyond it the oldest lines are given up.
+    /// Opens a log like [`LogWriter::open`], with a limit of its files in bytes. Beyond it the oldest lines are deleted.
     pub fn open_limited(
         folder: Option<PathBuf>,
         limit: u64,
@@ -124,7 +124,7 @@ impl LogWriter {
             waiting: Mutex::default(),
             redactor: Mutex::default(),
             secrets: Mutex::default(),
-            redactors: AtomicU64::new(0),
+            redactor_version: AtomicU64::new(0),
             announce: watch::Sender::new(Tip::default()),
             clock,
         });
@@ -136,23 +136,23 @@ impl LogWriter {
         LogReader::new(Arc::clone(&self.shared))
     }
 
-    /// Begins a section of log. `resource` none means lilt itself.
+    /// Begins a section of the log. Without a resource it is lilt's own.
     pub fn span(&self, id: SpanId, resource: Option<ResourceName>, source: Source) -> Span {
         let span = SpanOwner { id, owner: Owner { resource, source } };
-        let scribe = lock(&self.shared.segments).scribe(span);
+        let writer = lock(&self.shared.segments).span_writer(span);
         let stream = Stream {
-            scribe,
+            writer,
             assembler: Assembler::default(),
             redactor: Redactor::default(),
-            // Another than any there is: it is fetched with the first line.
-            redactors: u64::MAX,
-            waits: false,
+            // Differs from all versions, so that the redactor is fetched with the first line.
+            redactor_version: u64::MAX,
+            is_waiting: false,
         };
         Span { shared: Arc::clone(&self.shared), stream: Arc::new(Mutex::new(stream)) }
     }
 
-    /// Takes these secrets out of all lines from now on. Those before stay hidden, up to [`EARLIER`] of them.
-    pub fn hide<'s>(&self, secrets: impl IntoIterator<Item = &'s Secret>) {
+    /// Sets the declared secrets, which are redacted from now on. Up to [`MAX_EARLIER_SECRETS`] earlier ones still are.
+    pub fn set_secrets<'s>(&self, secrets: impl IntoIterator<Item = &'s Secret>) {
         let secrets: Vec<Secret> = secrets.into_iter().cloned().collect();
         if lock(&self.shared.secrets).declared == secrets {
             return;
@@ -161,13 +161,13 @@ impl LogWriter {
             let before = std::mem::replace(&mut kept.declared, secrets);
             kept.earlier.retain(|secret| !kept.declared.contains(secret) && !before.contains(secret));
             kept.earlier.extend(before.into_iter().filter(|secret| !kept.declared.contains(secret)));
-            let surplus = kept.earlier.len().saturating_sub(EARLIER);
+            let surplus = kept.earlier.len().saturating_sub(MAX_EARLIER_SECRETS);
             kept.earlier.drain(..surplus);
         });
     }
 
-    /// And these, whatever else is hidden later: such as somebody used once.
-    pub fn hide_also(&self, secrets: Vec<Secret>) {
+    /// Adds secrets that are redacted until the end of the session, such as values that somebody entered.
+    pub fn add_secrets(&self, secrets: Vec<Secret>) {
         let known = lock(&self.shared.secrets).used.clone();
         let new: Vec<Secret> = secrets.into_iter().filter(|secret| !known.contains(secret)).collect();
         if !new.is_empty() {
@@ -180,53 +180,53 @@ impl LogWriter {
         change(&mut secrets);
         *lock(&self.shared.redactor) =
             Redactor::new(secrets.declared.iter().chain(&secrets.earlier).chain(&secrets.used));
-        self.shared.redactors.fetch_add(1, Ordering::Release);
+        self.shared.redactor_version.fetch_add(1, Ordering::Release);
     }
 
-    /// What takes the session's secrets out of a text.
+    /// Returns the redactor of the session's secrets.
     pub fn redactor(&self) -> Redactor {
         lock(&self.shared.redactor).clone()
     }
 }
 
-/// One writer's way into the store.
+/// The state of a span's writer.
 #[derive(Debug)]
 struct Stream {
-    scribe: Scribe,
+    writer: SpanWriter,
     assembler: Assembler,
     redactor: Redactor,
-    /// Which one this is.
-    redactors: u64,
-    /// It is among those that wait.
-    waits: bool,
+    /// The version of `redactor`.
+    redactor_version: u64,
+    /// Whether it is in `Shared::waiting`.
+    is_waiting: bool,
 }
 
 impl Stream {
-    /// Makes sure that the secrets that are known now are taken out.
-    fn refresh(&mut self, shared: &Shared) {
-        let current = shared.redactors.load(Ordering::Acquire);
-        if current != self.redactors {
+    /// Fetches the current redactor if it changed.
+    fn refresh_redactor(&mut self, shared: &Shared) {
+        let current = shared.redactor_version.load(Ordering::Acquire);
+        if current != self.redactor_version {
             self.redactor = lock(&shared.redactor).clone();
-            self.redactors = current;
+            self.redactor_version = current;
         }
     }
 
     fn end_line(&mut self, shared: &Shared) {
-        self.refresh(shared);
+        self.refresh_redactor(shared);
         let mut batch = Batch::default();
         self.assembler.end(&self.redactor, &mut batch);
-        shared.append(&mut self.scribe, Level::Info, &batch);
+        shared.append(&mut self.writer, Level::Info, &batch);
     }
 }
 
 impl Shared {
-    fn append(&self, scribe: &mut Scribe, level: Level, batch: &Batch) {
+    fn append(&self, writer: &mut SpanWriter, level: Level, batch: &Batch) {
         if batch.is_empty() {
             return;
         }
         let time = (self.clock)();
         let mut segments = lock(&self.segments);
-        segments.append(scribe, time, level, batch);
+        segments.append(writer, time, level, batch);
         let mut end = segments.end();
         let backlog = segments.backlog();
         drop(segments);
@@ -241,7 +241,9 @@ impl Shared {
         });
     }
 
-    /// Writes sealed segments to their files. Someone who is at it already does it for us, unless that takes too long.
+    /// Writes sealed segments to their files.
+    ///
+    /// If another thread is doing that, leaves it to that thread unless `wait`.
     fn persist(&self, wait: bool) {
         let mut disk = match self.disk.try_lock() {
             Ok(guard) => guard,
@@ -259,11 +261,11 @@ impl Shared {
                     disk.retry = None;
                     let dropped = lock(&self.segments).written(segment.first, size);
                     if dropped.recovered {
-                        self.tell("the log is written to disk again");
+                        self.warn("the log is written to disk again");
                     }
                     dropped.files.iter().for_each(|path| file::remove(path));
                     if dropped.first_time {
-                        self.tell("the log has reached its limit on disk (--log-limit); from here on its oldest lines are given up");
+                        self.warn("the log has reached its limit on disk (--log-limit); from here on its oldest lines are given up");
                     }
                 }
                 Err(error) => {
@@ -271,7 +273,7 @@ impl Shared {
                     disk.retry = Some(Instant::now() + RETRY_PAUSE);
                     if lock(&self.segments).write_failed() {
                         let error = lilt_model::os_error::plain(&error.to_string());
-                        self.tell(&format!(
+                        self.warn(&format!(
                             "cannot write the log to disk ({error}); until that works again, only recent lines are kept"
                         ));
                     }
@@ -281,31 +283,31 @@ impl Shared {
         }
     }
 
-    /// A line of the store's own.
-    fn tell(&self, words: &str) {
+    /// Appends a warning of the store itself.
+    fn warn(&self, words: &str) {
         let mut batch = Batch::default();
         batch.push(&format!("WARNING: {words}"), Marks::default());
         let time = (self.clock)();
         let owner = Owner { resource: None, source: Source::Runtime };
         let mut segments = lock(&self.segments);
-        let mut scribe = segments.scribe(SpanOwner { id: SpanId::new("log"), owner });
-        segments.append(&mut scribe, time, Level::Warn, &batch);
+        let mut writer = segments.span_writer(SpanOwner { id: SpanId::new("log"), owner });
+        segments.append(&mut writer, time, Level::Warn, &batch);
     }
 
-    /// Sees to it that what has waited long enough is shown.
-    fn wait_with(&self, stream: &Arc<Mutex<Stream>>, state: &mut Stream) {
-        if state.waits || state.assembler.due().is_none() {
+    /// Adds a stream with an incomplete line to those waiting.
+    fn add_waiting(&self, stream: &Arc<Mutex<Stream>>, state: &mut Stream) {
+        if state.is_waiting || state.assembler.due().is_none() {
             return;
         }
-        state.waits = true;
+        state.is_waiting = true;
         let mut waiting = lock(&self.waiting);
         waiting.push(Arc::clone(stream));
-        // With the lock, so that the tip says what is so.
-        self.announce.send_if_modified(|tip| !std::mem::replace(&mut tip.partial, true));
+        // While holding the lock, so that the tip agrees with the list.
+        self.announce.send_if_modified(|tip| !std::mem::replace(&mut tip.has_partial, true));
     }
 
-    /// Shows lines without end that have waited long enough.
-    fn show_due(&self) {
+    /// Stores incomplete lines that have waited long enough.
+    fn store_due(&self) {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         if waiting.is_empty() {
             return;
@@ -315,27 +317,27 @@ impl Shared {
         for stream in waiting {
             let mut guard = lock(&stream);
             let state = &mut *guard;
-            state.refresh(self);
+            state.refresh_redactor(self);
             let mut batch = Batch::default();
-            state.assembler.show_due(&state.redactor, now, &mut batch);
-            self.append(&mut state.scribe, Level::Info, &batch);
-            state.waits = state.assembler.due().is_some();
-            let waits = state.waits;
+            state.assembler.store_due(&state.redactor, now, &mut batch);
+            self.append(&mut state.writer, Level::Info, &batch);
+            state.is_waiting = state.assembler.due().is_some();
+            let is_waiting = state.is_waiting;
             drop(guard);
-            if waits {
+            if is_waiting {
                 still.push(stream);
             }
         }
         let mut waiting = lock(&self.waiting);
         waiting.append(&mut still);
         self.announce.send_if_modified(|tip| {
-            tip.partial = !waiting.is_empty();
+            tip.has_partial = !waiting.is_empty();
             false
         });
     }
 }
 
-/// One section of log, written by one runner.
+/// A section of the log, written by one runner.
 pub struct Span {
     shared: Arc<Shared>,
     stream: Arc<Mutex<Stream>>,
@@ -352,14 +354,14 @@ impl Span {
     pub fn write(&mut self, bytes: &[u8]) {
         let mut guard = lock(&self.stream);
         let state = &mut *guard;
-        state.refresh(&self.shared);
+        state.refresh_redactor(&self.shared);
         let mut batch = Batch::default();
         state.assembler.write(bytes, &state.redactor, Instant::now(), &mut batch);
-        self.shared.append(&mut state.scribe, Level::Info, &batch);
-        self.shared.wait_with(&self.stream, state);
+        self.shared.append(&mut state.writer, Level::Info, &batch);
+        self.shared.add_waiting(&self.stream, state);
     }
 
-    /// Appends one or more lines of our own: one message.
+    /// Appends a message of lilt, which may have several lines.
     pub fn print(&mut self, level: Level, text: &str) {
         self.put(level, text, Marks::default(), Marks::default());
     }
@@ -368,12 +370,12 @@ impl Span {
         self.print(Level::Info, text);
     }
 
-    /// Begins an update: an empty line and what it is about.
+    /// Appends the headline of an update, after an empty line.
     pub fn headline(&mut self, text: &str) {
         self.put(Level::Info, &format!("\n{text}"), Marks::HEADLINE, Marks::HEADLINE);
     }
 
-    /// Ends a line that was left open.
+    /// Ends an incomplete line.
     pub fn end_line(&mut self) {
         lock(&self.stream).end_line(&self.shared);
     }
@@ -383,10 +385,10 @@ impl Span {
         state.end_line(&self.shared);
         let mut batch = Batch::default();
         for line in state.redactor.redact(text).split('\n') {
-            assembler::put_own(line, marks, &mut batch);
+            assembler::put_line(line, marks, &mut batch);
             marks = others;
         }
-        self.shared.append(&mut state.scribe, level, &batch);
+        self.shared.append(&mut state.writer, level, &batch);
     }
 }
 

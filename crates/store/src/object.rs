@@ -1,6 +1,6 @@
-//! One object: as it is handed to the table, as the table keeps it, and as its readers get it.
+//! One object: as the writer stages it, as the table stores it, and as readers get it.
 //!
-//! An object has one body, either text or a typed struct. Typed objects are written as JSON only for those who read them
+//! An object has one body, either text or a typed struct. Typed objects are written as JSON only when they are read
 //! through the object API, so that none is in memory twice.
 
 use std::collections::hash_map::RandomState;
@@ -38,7 +38,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Creates a draft of an object that is kept as text.
+    /// Creates a draft of an object that is stored as text.
     ///
     /// `metadata` and `rest` are the members of the object's metadata (with the name, without what the store adds) and
     /// of the object itself (`spec`, `status` …), written as JSON objects. `uid` only counts for an object that does not
@@ -65,33 +65,32 @@ impl Draft {
         Self { key, uid: None, owner: None, distinct_word: None, body }
     }
 
-    /// Sets the owner, which readers see in `ownerReferences` while it exists. The draft's metadata must not name owners
-    /// then.
+    /// Sets the owner, which is in `ownerReferences` while it exists. The draft's metadata must not have owners then.
     #[must_use]
     pub fn owned_by(self, owner: Option<Key>) -> Self {
         Self { owner, ..self }
     }
 
-    /// Declares that many objects have the same text but for this word, which is a part of their names.
+    /// Declares that many objects have the same text except for this word, which is a part of their names.
     #[must_use]
     pub fn alike_but_for(self, word: &str) -> Self {
         Self { distinct_word: Some(Arc::from(word)), ..self }
     }
 }
 
-/// What the writer of an object determines.
+/// The content of an object that the writer determines.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     /// The JSON text that follows `"metadata":{…,` with what the store adds.
     Text(Arc<str>),
-    /// The same, kept once for all objects that differ in one word.
+    /// The same, stored once for all objects that differ in one word.
     Template(Template),
     Resource(Typed<UIResource>),
     Session(Typed<UISession>),
 }
 
 impl Body {
-    /// Returns whether two bodies of the object `name` are the same.
+    /// Returns whether two bodies of the object `name` are equal.
     pub(crate) fn is_same(&self, other: &Body, name: &str) -> bool {
         match (self, other) {
             (Body::Resource(one), Body::Resource(other)) => one == other,
@@ -105,7 +104,7 @@ impl Body {
         matches!(self, Body::Resource(_) | Body::Session(_))
     }
 
-    /// Returns about how many bytes its text has, without writing it.
+    /// Returns the approximate length of its text, without writing it.
     pub(crate) fn length(&self) -> usize {
         match self {
             Body::Text(text) => text.len(),
@@ -125,7 +124,7 @@ impl Body {
     }
 }
 
-/// Most objects are never asked for theirs, so that a generated one is kept as numbers.
+/// A uid. Most are never read, so a generated one is stored as numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum Uid {
     Given(Arc<str>),
@@ -175,12 +174,12 @@ impl Snapshot {
         self.uid.text()
     }
 
-    /// The whole object as JSON.
+    /// Returns the whole object as JSON.
     pub fn text(&self) -> &Arc<str> {
         self.text.get_or_init(|| self.write())
     }
 
-    /// Returns about how many bytes [`Snapshot::text`] has.
+    /// Returns the approximate length of [`Snapshot::text`].
     pub(crate) fn length(&self) -> usize {
         /// `apiVersion`, `kind` and what the store adds to the metadata.
         const HEAD: usize = 200;
@@ -199,7 +198,7 @@ impl Snapshot {
     }
 }
 
-/// The member of the metadata that names the owner.
+/// Returns the member of the metadata with the owner.
 fn owner_reference((owner, uid): &(Arc<Key>, Uid)) -> String {
     let (kind, name, uid) = (owner.kind, Value::from(&*owner.name), uid.text());
     format!(

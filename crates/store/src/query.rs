@@ -1,4 +1,4 @@
-//! Questions to the loop about what is not in the table, and its answers.
+//! Queries to the loop about data that is not in the table.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -7,21 +7,21 @@ use lilt_model::ResourceName;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-/// Questions that may wait for the loop. Further ones wait before they are sent.
+/// How many queries may wait for the loop. Further ones wait before they are sent.
 const MAX_PENDING: usize = 4;
 
-/// What a question is about.
+/// The subject of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuerySubject {
     /// The whole state of the engine.
     Engine,
-    /// What the cluster reported about this resource.
+    /// What the cluster reported about this resource: Kubernetes events.
     Notices(ResourceName),
     /// The objects of this resource, as they are in the cluster now.
     Objects(ResourceName),
 }
 
-/// A question that waits for an answer.
+/// A query that waits for its answer.
 #[derive(Debug)]
 pub struct SessionQuery {
     pub subject: QuerySubject,
@@ -30,17 +30,17 @@ pub struct SessionQuery {
 
 impl SessionQuery {
     pub fn answer(self, value: Value) {
-        // The reader may be gone.
+        // The reader may no longer wait.
         let _ = self.answer.send(value);
     }
 
-    /// Waits until the reader is gone.
+    /// Waits until the reader no longer waits for the answer.
     pub async fn cancelled(&mut self) {
         self.answer.closed().await;
     }
 }
 
-/// By resource. Set when the session ends.
+/// The notices of each resource. Set when the session ends.
 type FinalNotices = Arc<OnceLock<BTreeMap<ResourceName, Value>>>;
 
 pub(crate) fn channel() -> (QuerySender, SessionQueries) {
@@ -58,7 +58,7 @@ pub struct SessionQueries {
 }
 
 impl SessionQueries {
-    /// Waits for the next question.
+    /// Waits for the next query.
     pub async fn next(&mut self) -> SessionQuery {
         match self.receiver.recv().await {
             Some(query) => query,
@@ -66,8 +66,8 @@ impl SessionQueries {
         }
     }
 
-    /// Leaves what the cluster reported about each resource to those who ask when the loop has ended.
-    pub fn leave_notices(&self, notices: Vec<(ResourceName, Value)>) {
+    /// Stores what the cluster reported about each resource, for queries after the loop has ended.
+    pub fn store_final_notices(&self, notices: Vec<(ResourceName, Value)>) {
         // A session ends once.
         let _ = self.final_notices.set(notices.into_iter().collect());
     }
@@ -88,7 +88,7 @@ impl QuerySender {
         answered.await.ok()
     }
 
-    /// Returns what the loop left about a resource when it ended.
+    /// Returns the notices of a resource at the end of the loop.
     pub(crate) fn final_notices(&self, resource: &ResourceName) -> Option<Value> {
         self.final_notices.get()?.get(resource).cloned()
     }

@@ -15,11 +15,11 @@ use crate::object::{Body, Key, Snapshot};
 use crate::query::{QuerySender, QuerySubject};
 use crate::writer::Contents;
 
-/// What changed of resources and session since a revision.
+/// The changes of resources and session since a revision.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     pub revision: u64,
-    /// These are all that exist: forget others.
+    /// Whether these are all existing resources, so that others are to be forgotten.
     pub complete: bool,
     pub resources: Vec<Arc<UIResource>>,
     pub removed: Vec<ResourceName>,
@@ -27,7 +27,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Returns whether a reader that knows the former revision learns nothing from this.
+    /// Returns whether there are no changes.
     pub fn is_empty(&self) -> bool {
         !self.complete && self.resources.is_empty() && self.removed.is_empty() && self.session.is_none()
     }
@@ -55,7 +55,7 @@ impl Reader {
         self.contents.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The version of the newest change of any object.
+    /// Returns the version of the newest change of any object.
     pub fn revision(&self) -> u64 {
         *self.announced.borrow()
     }
@@ -70,7 +70,7 @@ impl Reader {
         }
     }
 
-    /// Returns what changed of resources and session after a revision, each as it is now; everything after revision 0.
+    /// Returns the resources and session that changed after a revision, in their newest state; all of them for revision 0.
     pub fn changes_since(&self, after: u64) -> Changes {
         self.contents().table.changes_since(after)
     }
@@ -86,7 +86,7 @@ impl Reader {
         self.contents().table.get(key)
     }
 
-    /// Returns the objects of a kind by name, from behind `after` on, and the revision at which this is so.
+    /// Returns the objects of a kind that follow `after`, by name, and the revision of this state.
     pub fn list(&self, kind: ObjectKind, after: Option<&str>, limit: usize) -> (u64, Vec<Snapshot>) {
         let contents = self.contents();
         (contents.table.version(), contents.table.list(kind, after, limit))
@@ -97,7 +97,7 @@ impl Reader {
         self.contents().table.count(kind)
     }
 
-    /// Returns every change of objects of a kind after a revision, and the revision up to which these are all.
+    /// Returns all changes of objects of a kind after a revision, and the revision up to which they are complete.
     pub fn events_since(&self, kind: ObjectKind, after: u64) -> Result<(u64, Vec<Arc<WatchEvent>>), Expired> {
         let contents = self.contents();
         Ok((contents.table.version(), contents.table.events_since(kind, after)?))
@@ -115,18 +115,18 @@ impl Reader {
         Ok((revision, last.into_values().collect()))
     }
 
-    /// Returns what updates of one resource, or of all, did, and when; each from the oldest on.
+    /// Returns the update records of one resource, or of all, oldest first.
     pub fn timeline(&self, resource: Option<&str>) -> Vec<(ResourceName, Vec<UpdateRecord>)> {
         self.contents().timeline.read(resource)
     }
 
-    /// Asks the loop for the whole state of the engine; none if it has ended.
+    /// Queries the loop for the state of the engine; none if it has ended.
     pub async fn engine_state(&self) -> Option<Value> {
         self.queries.ask(QuerySubject::Engine).await
     }
 
-    /// Asks the loop what the cluster reported about a resource. If the loop has ended this is what it left; none if it
-    /// left nothing.
+    /// Queries the loop for what the cluster reported about a resource. If the loop has ended, returns what it stored at its
+    /// end, if anything.
     pub async fn notices(&self, resource: ResourceName) -> Option<Value> {
         match self.queries.ask(QuerySubject::Notices(resource.clone())).await {
             Some(notices) => Some(notices),
@@ -134,7 +134,7 @@ impl Reader {
         }
     }
 
-    /// Asks the loop for the objects of a resource as they are in the cluster now; none if it has ended.
+    /// Queries the loop for the current objects of a resource in the cluster; none if it has ended.
     pub async fn cluster_objects(&self, resource: ResourceName) -> Option<Value> {
         self.queries.ask(QuerySubject::Objects(resource)).await
     }

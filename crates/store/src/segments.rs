@@ -1,7 +1,7 @@
-//! All lines of the session in segments: the newest in memory, all of them in files of the session's folder.
+//! The table of segments, which contain all lines of the session: the newest in memory, all of them in files.
 //!
-//! This is the table of them; what it says of each is enough to pass over those in which nothing can match. It does no
-//! IO: who writes and reads the files does so without holding a lock on this.
+//! The summary of a segment is enough to skip it if no line can match. The table does no IO: files are read and written
+//! without holding a lock on it.
 
 pub(crate) mod file;
 pub(crate) mod gap;
@@ -22,16 +22,16 @@ use owners::Owners;
 use segment::{Entry, Marks, Owner, Segment, SpanOwner};
 use summary::{OwnerNumber, Summary};
 
-/// Where segments end and what may be of them.
+/// Limits of segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// A segment is sealed at this size of text; what a reader of old lines loads at once.
+    /// A segment is sealed at this size of its text, which is also what readers of old lines load at once.
     pub(crate) bytes: usize,
-    /// And at this number of lines, so that floods of empty lines are bounded too. Fits into 16 bits.
+    /// A segment is sealed at this number of lines, which bounds floods of empty lines. Fits into 16 bits.
     pub(crate) lines: usize,
-    /// What sealed segments may take in memory.
+    /// The size of sealed segments in memory.
     pub(crate) recent: usize,
-    /// How many bytes the files may have in all.
+    /// The total size of the files in bytes.
     pub(crate) disk: u64,
 }
 
@@ -41,53 +41,52 @@ impl Sizes {
     }
 }
 
-/// Segments read back from their files that are kept for the next page.
+/// How many segments that were read from files are cached.
 const READ_BACK: usize = 2;
 
-/// Who writes a line, as the table knows it.
+/// The writer of a span's lines.
 #[derive(Debug)]
-pub(crate) struct Scribe {
+pub(crate) struct SpanWriter {
     span: SpanOwner,
     number: OwnerNumber,
-    /// The segment it wrote to last, and its place in that one's spans.
-    place: Option<(u64, u16)>,
+    /// The segment it wrote to last, and the index of its span there.
+    last_span: Option<(u64, u16)>,
 }
 
 #[derive(Debug)]
 struct Sealed {
     summary: Summary,
-    /// None: it is only in its file.
+    /// None: only in its file.
     memory: Option<Arc<Segment>>,
-    /// The size of its file; none if it has none.
+    /// The size of its file; none without a file.
     disk: Option<u64>,
-    /// It stands for lines that are lost.
+    /// Set if its lines are lost.
     gap: Option<Gap>,
 }
 
-/// Where the lines of a page are.
+/// Where a segment is.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum SegmentLocation {
     Memory(Arc<Segment>),
     Disk(PathBuf),
 }
 
-/// What became of the table when a segment got its file.
+/// What follows when a segment was written to its file.
 #[derive(Debug, Default)]
 pub(crate) struct Dropped {
-    /// Files that are too much.
+    /// Files to delete.
     pub(crate) files: Vec<PathBuf>,
-    /// These are the first lines that the session gave up.
+    /// Whether these are the first lines that the session deletes.
     pub(crate) first_time: bool,
-    /// Writing had failed before.
+    /// Whether the previous attempt to write failed.
     pub(crate) recovered: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Segments {
-    /// None: nothing is written, and only the recent lines are kept.
+    /// None: nothing is written, and only recent lines are kept.
     folder: Option<PathBuf>,
-    /// Writing has failed, and nothing was written since. Old segments make room for new ones; what was written can still be
-    /// read.
+    /// Whether writing failed and nothing was written since. New segments replace old ones; files can still be read.
     is_failing: bool,
     sizes: Sizes,
     on_disk: u64,
@@ -96,7 +95,7 @@ pub(crate) struct Segments {
     /// The owners of the open segment's spans.
     open_owners: Vec<OwnerNumber>,
     sealed: VecDeque<Sealed>,
-    /// The first lines of segments that shall be written, oldest first.
+    /// The first lines of segments to be written, oldest first.
     unwritten: VecDeque<u64>,
     read_back: VecDeque<Arc<Segment>>,
     pub(crate) owners: Owners,
@@ -121,32 +120,32 @@ impl Segments {
         }
     }
 
-    pub(crate) fn scribe(&mut self, span: SpanOwner) -> Scribe {
+    pub(crate) fn span_writer(&mut self, span: SpanOwner) -> SpanWriter {
         let number = self.owners.number(&span.owner);
-        self.owners.begins(number, &span);
-        Scribe { span, number, place: None }
+        self.owners.add_section(number, &span);
+        SpanWriter { span, number, last_span: None }
     }
 
-    /// The number that the next line will get.
+    /// Returns the number that the next line will get.
     pub(crate) fn end(&self) -> u64 {
         self.open.end()
     }
 
-    /// The number of the oldest line that is kept.
+    /// Returns the number of the oldest stored line.
     pub(crate) fn begin(&self) -> u64 {
         self.sealed.front().map_or(self.open.first, |sealed| sealed.summary.first)
     }
 
-    /// Appends lines, all with the same time and span, and with the same level unless their marks have one.
-    pub(crate) fn append(&mut self, scribe: &mut Scribe, time: Timestamp, level: Level, batch: &Batch) {
+    /// Appends lines with one time and span, and with one level unless their marks have another.
+    pub(crate) fn append(&mut self, writer: &mut SpanWriter, time: Timestamp, level: Level, batch: &Batch) {
         let first = self.end();
         let text = batch.text.as_str();
         let mut marks = batch.marks.iter().peekable();
-        // What is in the text of the open segment already.
+        // The length of the text that is in the open segment already.
         let mut copied = 0;
         let mut begin = 0;
         let mut offset = self.open.text.len();
-        let mut span = self.place(scribe);
+        let mut span = self.span_index(writer);
         let mut levels = [0; 3];
         for end in memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1) {
             let mut own = Marks::of(level);
@@ -161,26 +160,26 @@ impl Segments {
                 self.seal();
                 copied = end;
                 offset = 0;
-                // The next segment knows only whom it has lines of.
+                // The next segment has only the spans of its own lines.
                 if end < text.len() {
-                    span = self.place(scribe);
+                    span = self.span_index(writer);
                 }
             }
         }
         self.open.text.push_str(&text[copied..]);
-        self.owners.wrote(scribe.number, levels, first, self.end());
+        self.owners.add_lines(writer.number, levels, first, self.end());
     }
 
-    fn place(&mut self, scribe: &mut Scribe) -> u16 {
-        match scribe.place {
-            Some((segment, place)) if segment == self.open.first => place,
+    fn span_index(&mut self, writer: &mut SpanWriter) -> u16 {
+        match writer.last_span {
+            Some((segment, index)) if segment == self.open.first => index,
             _ => {
-                // As many spans as lines at most, so that the number is small enough.
-                let place = self.open.spans.len() as u16;
-                self.open.spans.push(scribe.span.clone());
-                self.open_owners.push(scribe.number);
-                scribe.place = Some((self.open.first, place));
-                place
+                // There are at most as many spans as lines, so the number fits.
+                let index = self.open.spans.len() as u16;
+                self.open.spans.push(writer.span.clone());
+                self.open_owners.push(writer.number);
+                writer.last_span = Some((self.open.first, index));
+                index
             }
         }
     }
@@ -199,7 +198,7 @@ impl Segments {
         self.shrink();
     }
 
-    /// Takes old segments out of memory that are on disk, or that cannot be written.
+    /// Removes old segments from memory that are on disk, or that cannot be written.
     fn shrink(&mut self) {
         while self.in_memory > self.sizes.recent {
             let oldest = self.sealed.partition_point(|sealed| sealed.memory.is_none());
@@ -210,13 +209,13 @@ impl Segments {
             let Some(segment) = sealed.memory.take() else { return };
             self.in_memory -= segment.size();
             if sealed.disk.is_none() {
-                self.give_up(oldest, &segment);
+                self.lose(oldest, &segment);
             }
         }
     }
 
-    /// Removes a segment that is kept nowhere. Unless nothing is ever written, a notice takes its place.
-    fn give_up(&mut self, index: usize, segment: &Segment) {
+    /// Removes a segment that is not stored anywhere. If there are files, a gap replaces it.
+    fn lose(&mut self, index: usize, segment: &Segment) {
         let Some(gone) = self.sealed.remove(index) else { return };
         if self.folder.is_none() {
             self.gave_up = true;
@@ -235,29 +234,29 @@ impl Segments {
         self.sealed.insert(index, Sealed { summary, memory: None, disk: None, gap: Some(gap) });
     }
 
-    /// How many lines of the wanted owners are missing because they could not be written to disk. Those before the first line
-    /// that is kept do not count.
+    /// Returns how many lines of matching owners are missing because they could not be written to disk. Lines before the
+    /// oldest stored line do not count.
     pub(crate) fn lost(&self, is_wanted: impl Fn(&Owner) -> bool) -> u64 {
         self.sealed.iter().filter_map(|sealed| sealed.gap.as_ref()).map(|gap| gap.count(&is_wanted)).sum()
     }
 
-    /// How many segments wait to be written.
+    /// Returns how many segments wait to be written.
     pub(crate) fn backlog(&self) -> usize {
         self.unwritten.len()
     }
 
-    /// The oldest segment without a file, and where the file shall be.
+    /// Returns the oldest segment without a file, and the path for its file.
     pub(crate) fn next_unwritten(&self) -> Option<(PathBuf, Arc<Segment>)> {
         let first = *self.unwritten.front()?;
         let segment = self.sealed.get(self.index_of(first))?.memory.clone()?;
         Some((file::path(self.folder.as_deref()?, first), segment))
     }
 
-    /// The segment that begins with this line, which was [`Self::next_unwritten`], has a file of this size now.
+    /// Records that the segment that begins with this line, from [`Self::next_unwritten`], has a file of this size.
     pub(crate) fn written(&mut self, first: u64, size: u64) -> Dropped {
         let recovered = std::mem::take(&mut self.is_failing);
         if self.unwritten.front() != Some(&first) {
-            // It was given up meanwhile.
+            // It was removed meanwhile.
             let file = self.folder.as_ref().map(|folder| file::path(folder, first));
             return Dropped { files: file.into_iter().collect(), recovered, ..Dropped::default() };
         }
@@ -291,30 +290,31 @@ impl Segments {
         dropped
     }
 
-    /// Writing has failed. Until it succeeds, old segments make room for new ones. Returns whether it has failed for the first
-    /// time since it succeeded.
+    /// Records that writing failed. Until it succeeds, new segments replace old ones.
+    ///
+    /// Returns whether it is the first failure since the last success.
     pub(crate) fn write_failed(&mut self) -> bool {
         let is_news = !std::mem::replace(&mut self.is_failing, true);
         self.shrink();
         is_news
     }
 
-    /// The sealed segment that has this line, or the first one after it.
+    /// Returns the index of the sealed segment with this line, or of the first one after it.
     pub(crate) fn index_of(&self, seq: u64) -> usize {
         self.sealed.partition_point(|sealed| sealed.summary.end <= seq)
     }
 
-    /// None past the last sealed one.
+    /// Returns the summary of a sealed segment.
     pub(crate) fn summary(&self, index: usize) -> Option<&Summary> {
         self.sealed.get(index).map(|sealed| &sealed.summary)
     }
 
-    /// The lost lines that a sealed segment stands for.
+    /// Returns the lost lines that a sealed segment represents.
     pub(crate) fn gap(&self, index: usize) -> Option<&Gap> {
         self.sealed.get(index)?.gap.as_ref()
     }
 
-    /// Whether the sealed segment that begins with this line is still kept.
+    /// Returns whether the sealed segment that begins with this line still exists.
     pub(crate) fn keeps(&self, first: u64) -> bool {
         self.summary(self.index_of(first)).is_some_and(|summary| summary.first == first)
     }
@@ -323,17 +323,17 @@ impl Segments {
         &self.open
     }
 
-    pub(crate) fn segment(&self, index: usize) -> Option<Place> {
+    pub(crate) fn segment(&self, index: usize) -> Option<SegmentLocation> {
         let sealed = self.sealed.get(index)?;
         let first = sealed.summary.first;
         let known = sealed.memory.as_ref().or_else(|| self.read_back.iter().find(|it| it.first == first));
         match known {
-            Some(segment) => Some(Place::Memory(Arc::clone(segment))),
-            None => Some(Place::Disk(file::path(self.folder.as_deref()?, first))),
+            Some(segment) => Some(SegmentLocation::Memory(Arc::clone(segment))),
+            None => Some(SegmentLocation::Disk(file::path(self.folder.as_deref()?, first))),
         }
     }
 
-    /// Keeps a segment that was read for whoever reads it next.
+    /// Caches a segment that was read from its file.
     pub(crate) fn keep_read(&mut self, segment: &Arc<Segment>) {
         if self.read_back.len() >= READ_BACK {
             self.read_back.pop_front();

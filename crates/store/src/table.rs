@@ -1,9 +1,8 @@
 //! The table of objects: all kinds in one sequence of versions.
 //!
-//! Every change of an object has a version of its own. A reader holds a version and nothing else. There are two ways to
-//! follow: [`Table::events_since`] gives every change of a kind, as watchers of the object API need it, and
-//! [`Table::changes_since`] each typed object that changed, as it is now, as the page needs it. A reader that fell behind
-//! what is remembered starts over with everything.
+//! Every change of an object has its own version. A reader keeps only a version. There are two ways to follow:
+//! [`Table::events_since`] returns every change of a kind, for watchers of the object API, and [`Table::changes_since`]
+//! returns each changed typed object in its newest state, for the page. A reader that is too far behind starts over.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use crate::history::{Expired, History, WatchEvent, WatchEventType};
 use crate::object::{Body, Key, Snapshot, Uid};
 use crate::reader::Changes;
 
-/// A draft in the form in which the table keeps it.
+/// A draft in the form in which the table stores it.
 #[derive(Debug)]
 pub(crate) struct StagedObject {
     pub(crate) key: Key,
@@ -31,7 +30,7 @@ struct Entry {
     uid: Uid,
     created: Timestamp,
     version: u64,
-    /// Written out for readers, if that exists: most objects have one, and are never read.
+    /// Its reference is written only when the object is read. Most objects have an owner, and are never read.
     owner: Option<Arc<Key>>,
     body: Body,
 }
@@ -46,12 +45,12 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The version of the newest change.
+    /// Returns the version of the newest change.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
-    /// Creates or changes an object; one that stays the same is no change.
+    /// Creates or changes an object. An equal object is not a change.
     pub(crate) fn put(&mut self, now: Timestamp, object: StagedObject) {
         let StagedObject { key, uid, owner, body } = object;
         let known = self.kinds.get(&key.kind).and_then(|objects| objects.get_key_value(&key.name));
@@ -59,7 +58,7 @@ impl Table {
         if known.is_some_and(|(_, entry)| is_same(entry)) {
             return;
         }
-        // So that changes do not hold names of their own.
+        // Shares the stored name.
         let key = Key { name: known.map_or(key.name, |(name, _)| Arc::clone(name)), ..key };
         let before = known.map(|(_, entry)| self.plain_snapshot(&key, entry));
         let (uid, created) = match &before {
@@ -78,7 +77,7 @@ impl Table {
         self.kinds.entry(key.kind).or_default().insert(key.name, entry);
     }
 
-    /// Deletes an object. One that does not exist is no change.
+    /// Deletes an object, if it exists.
     pub(crate) fn remove(&mut self, key: &Key) {
         let removed = self.kinds.get_mut(&key.kind).and_then(|objects| objects.remove(&key.name));
         let Some(mut entry) = removed else { return };
@@ -92,7 +91,7 @@ impl Table {
         self.history.push(WatchEvent { event_type: WatchEventType::Deleted, object, before: Some(before) });
     }
 
-    /// Replaces what a resource contributes to the session's list.
+    /// Replaces the fragment of a resource in the session's list.
     pub(crate) fn put_fragment(&mut self, resource: Arc<str>, text: Option<Arc<str>>) {
         if self.fragments.put(resource, text) {
             self.version += 1;
@@ -118,7 +117,7 @@ impl Table {
         self.kinds.get(&kind).map_or(0, BTreeMap::len)
     }
 
-    /// Returns every change of objects of a kind after a version.
+    /// Returns all changes of objects of a kind after a version.
     pub(crate) fn events_since(
         &self,
         kind: ObjectKind,
@@ -134,7 +133,7 @@ impl Table {
         Ok(events.cloned().collect())
     }
 
-    /// The newest state of the fragmented objects, if it is newer.
+    /// Returns the newest state of the fragmented objects, if it is newer than a version.
     fn fragmented_events(&self, version: u64) -> Vec<Arc<WatchEvent>> {
         let newer = self.list(FRAGMENTED_KIND, None, usize::MAX);
         let newer = newer.into_iter().filter(|object| object.version > version);
@@ -142,8 +141,9 @@ impl Table {
         newer.map(|object| Arc::new(modified(object))).collect()
     }
 
-    /// Returns what of the typed objects changed after a version; everything after version 0, and after one that is too
-    /// old or of another session.
+    /// Returns the typed objects that changed after a version.
+    ///
+    /// Returns all of them for version 0, and for a version that is too old or of another session.
     pub(crate) fn changes_since(&self, version: u64) -> Changes {
         let mut changes = Changes { revision: self.version, ..Changes::default() };
         if version == 0 || version > self.version || !self.index.covers(version) {

@@ -1,18 +1,18 @@
-//! Texts that many objects share but for one word, kept once.
+//! Templates: texts that many objects share except for one word, stored once.
 //!
-//! Each of ten thousand resources has the same buttons and switches, in which nothing differs but its name.
+//! Each of ten thousand resources has the same buttons and switches, which differ only in its name.
 
 use std::sync::Arc;
 
 use crate::interner::Interner;
 
-/// Stands for the word. JSON never contains it.
+/// Replaces the word. JSON never contains this character.
 const PLACEHOLDER: char = '\u{1}';
 
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     text: Arc<str>,
-    /// Where in the object's name the word is that takes the place of the placeholder.
+    /// The offset of the word in the object's name.
     begin: u32,
     end: u32,
 }
@@ -26,18 +26,18 @@ impl Template {
         Some(Self { text, begin, end })
     }
 
-    /// Fills in the word, for the object `name`.
+    /// Substitutes the word, for the object `name`.
     pub(crate) fn text(&self, name: &str) -> Arc<str> {
         let word = name.get(self.begin as usize..self.end as usize).unwrap_or_default();
         Arc::from(self.text.replace(PLACEHOLDER, word))
     }
 
-    /// Returns about how many bytes the text has.
+    /// Returns the approximate length of the text.
     pub(crate) fn length(&self) -> usize {
         self.text.len()
     }
 
-    /// Returns whether both fill in the same for one object. They may even if this is false.
+    /// Returns whether both result in the same text for an object. May return false although they do.
     pub(crate) fn is_same(&self, other: &Template) -> bool {
         Arc::ptr_eq(&self.text, &other.text) && (self.begin, self.end) == (other.begin, other.end)
     }

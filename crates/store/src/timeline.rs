@@ -1,25 +1,25 @@
-//! What updates did, and when, for the whole session.
+//! The records of updates of the whole session.
 //!
-//! Committed together with objects, and read when somebody wants to see it: records have no version.
+//! They are committed together with objects, but have no version: readers get them only on request.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lilt_model::ResourceName;
 use lilt_model::timeline::UpdateRecord;
 
-/// How many updates of one resource are kept. A record takes about a kilobyte, and a file that a program writes all day
-/// must not make a session grow.
+/// How many records of a resource are kept. A record takes about a kilobyte, and a file that a program writes all day
+/// must not make memory grow.
 const MAX_OF_RESOURCE: usize = 500;
-/// How many updates of all resources are kept.
+/// How many records are kept in total.
 const MAX_TOTAL: usize = 10_000;
-/// How many bytes of each text of a record are kept. The log has all of it.
+/// How many bytes of each text in a record are kept. The log has the whole text.
 const MAX_TEXT: usize = 4 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    /// Sorted by number, which is the order of time.
+    /// Ordered by number, which is the order of time.
     records: BTreeMap<ResourceName, VecDeque<UpdateRecord>>,
-    /// All of them, oldest first.
+    /// All records, oldest first.
     order: BTreeSet<(u64, ResourceName)>,
 }
 
@@ -39,7 +39,7 @@ impl Timeline {
                 return;
             }
             Err(place) => {
-                // Of ten thousand resources most have been updated once.
+                // Most of ten thousand resources have one update, so no capacity for more is reserved.
                 if records.is_empty() {
                     records.reserve_exact(1);
                 }
@@ -63,7 +63,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the records of one resource, or of all; each from the oldest on.
+    /// Returns the records of one resource, or of all, oldest first.
     pub(crate) fn read(&self, resource: Option<&str>) -> Vec<(ResourceName, Vec<UpdateRecord>)> {
         let wanted = |name: &ResourceName| resource.is_none_or(|wanted| wanted == name.as_str());
         self.records
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn record_is_replaced_by_its_next_form() {
+    fn record_with_the_same_number_is_replaced() {
         let mut timeline = Timeline::default();
         timeline.put("a".into(), record(1, Outcome::Running));
         timeline.put("b".into(), record(2, Outcome::Running));

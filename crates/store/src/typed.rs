@@ -1,4 +1,4 @@
-//! Objects that are kept as structs, because the page and the terminal read them as such.
+//! Objects that are stored as structs, because the page and the terminal read them as such.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use lilt_api::{ObjectMeta, UIResource, UIResourceStatus, UISession, UISessionSta
 use serde::Serialize;
 use serde_json::Value;
 
-/// A kind whose objects have nothing but a status.
+/// A kind whose objects have only metadata and a status.
 pub(crate) trait StatusObject: PartialEq {
     type Status: Serialize;
 
@@ -43,7 +43,7 @@ impl StatusObject for UISession {
 #[derive(Debug)]
 pub(crate) struct Typed<T> {
     pub(crate) object: Arc<T>,
-    /// Of its metadata. Who applied what is not a part of the type.
+    /// The `managedFields` of its metadata, which are not a part of the type.
     managed_fields: Option<Arc<Value>>,
     length: usize,
 }
@@ -101,7 +101,7 @@ impl<T: StatusObject> Typed<T> {
     }
 }
 
-/// Returns the metadata without what the store adds. Only objects of snapshots have that.
+/// Returns the metadata without what the store adds, which only objects of loaded snapshots have.
 fn own_metadata(metadata: &ObjectMeta) -> Cow<'_, ObjectMeta> {
     if metadata.uid.is_empty()
         && metadata.resource_version.is_empty()
@@ -116,7 +116,7 @@ fn own_metadata(metadata: &ObjectMeta) -> Cow<'_, ObjectMeta> {
     Cow::Owned(metadata)
 }
 
-/// Counts what is written to it.
+/// Counts the bytes that are written to it.
 struct Length(usize);
 
 impl Write for Length {

@@ -1,4 +1,4 @@
-//! The writing end of the store, of which there is one.
+//! The only writer of the store.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,7 +12,7 @@ use crate::table::{StagedObject, Table};
 use crate::template::Template;
 use crate::timeline::Timeline;
 
-/// What readers see.
+/// The data that readers see.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) table: Table,
@@ -21,13 +21,13 @@ pub(crate) struct Contents {
 
 /// Stages changes and commits them in one step.
 ///
-/// Staged objects are as compact as kept ones: a turn may change a hundred thousand of them.
+/// Staged objects are as compact as stored ones: a turn may change a hundred thousand of them.
 #[derive(Debug)]
 pub struct Writer {
     contents: Arc<RwLock<Contents>>,
     announce: watch::Sender<u64>,
     templates: Interner<str>,
-    /// A thousand objects have the same owner.
+    /// Shared by objects with the same owner, of which there may be a thousand.
     owners: Interner<Key>,
     staged: Staged,
 }
@@ -63,17 +63,17 @@ impl Writer {
         self.staged.removed.push(key);
     }
 
-    /// Stages what a resource contributes to the list of the session's targets; none removes it.
+    /// Stages the fragment of a resource in the session's list of targets; none removes it.
     pub fn put_fragment(&mut self, resource: Arc<str>, text: Option<Arc<str>>) {
         self.staged.fragments.push((resource, text));
     }
 
-    /// Stages a record of an update that is new or changed.
+    /// Stages a new or changed record of an update.
     pub fn put_record(&mut self, resource: ResourceName, record: UpdateRecord) {
         self.staged.records.push((resource, record));
     }
 
-    /// Makes all that was staged visible in one step. What stays the same is no change.
+    /// Makes all staged changes visible in one step. Equal objects are not changed.
     pub fn commit(&mut self, now: Timestamp) {
         let Staged { put, removed, fragments, records } = std::mem::take(&mut self.staged);
         if put.is_empty() && removed.is_empty() && fragments.is_empty() && records.is_empty() {
@@ -85,7 +85,7 @@ impl Writer {
         removed.iter().for_each(|key| table.remove(key));
         put.into_iter().for_each(|object| table.put(now, object));
         fragments.into_iter().for_each(|(resource, text)| table.put_fragment(resource, text));
-        // Readers ask for records when somebody wants to see them: they have no version.
+        // Records have no version: readers get them only on request.
         records.into_iter().for_each(|(resource, record)| timeline.put(resource, record));
         let version = table.version();
         drop(contents);

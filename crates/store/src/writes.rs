@@ -1,4 +1,4 @@
-//! Requests to change an object. The loop that owns all state decides and answers.
+//! Requests to change an object. The loop, which owns all state, decides and replies.
 
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -16,9 +16,9 @@ pub struct WriteRequest {
 pub enum Action {
     /// Fails if an object of this name exists.
     Create { object: Value },
-    /// Fails unless the object has this version, so that nothing that somebody else wrote meanwhile is lost.
+    /// Fails unless the object has this version, so that no other change is overwritten.
     Replace { version: u64, object: Value },
-    /// Deletes its dependents, too, unless they are to be kept.
+    /// Deletes its dependents, too, unless `keep_owned`.
     Delete { version: u64, keep_owned: bool },
 }
 
@@ -28,9 +28,9 @@ pub enum Refusal {
     Missing,
     /// The object has another version.
     Conflict,
-    /// Only lilt itself writes this; with the reason.
+    /// Only lilt writes this object. Has the reason.
     Forbidden(String),
-    /// A value that is not allowed.
+    /// A value is not allowed.
     Invalid {
         field: &'static str,
         value: String,

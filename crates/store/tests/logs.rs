@@ -1,4 +1,4 @@
-//! Every line of the session can be read again, also those that left memory.
+//! Every line of the session can be read, also those that are only on disk.
 
 use lilt_model::log::{Level, Source};
 use lilt_model::{ResourceName, SpanId, Timestamp};
@@ -13,7 +13,7 @@ fn texts(lines: &[lilt_model::log::Line]) -> Vec<&str> {
 }
 
 #[test]
-fn lines_split_between_writes_stay_whole() {
+fn lines_split_between_writes_are_joined() {
     let (writer, reader) = LogWriter::open(None, || Timestamp(7));
     let mut out = span(&writer, "web");
     out.write(b"one\ntw");
@@ -24,7 +24,7 @@ fn lines_split_between_writes_stay_whole() {
 }
 
 #[test]
-fn own_lines_do_not_join_open_output() {
+fn own_lines_end_incomplete_output() {
     let (writer, reader) = LogWriter::open(None, || Timestamp(7));
     let mut out = span(&writer, "web");
     out.write(b"half");
@@ -36,14 +36,14 @@ fn own_lines_do_not_join_open_output() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_kept_readable() {
+fn invalid_utf8_is_replaced() {
     let (writer, reader) = LogWriter::open(None, || Timestamp(7));
     span(&writer, "web").write(b"a\xff\xfeb\n");
     assert_eq!(texts(&reader.read(0, 1)), ["a\u{fffd}\u{fffd}b"]);
 }
 
 #[test]
-fn a_line_without_end_is_cut_but_not_lost() {
+fn line_without_end_is_split_but_complete() {
     let (writer, reader) = LogWriter::open(None, || Timestamp(7));
     let mut out = span(&writer, "web");
     for _ in 0..40 {
@@ -55,7 +55,7 @@ fn a_line_without_end_is_cut_but_not_lost() {
 }
 
 #[test]
-fn lines_that_left_memory_come_back_from_disk() {
+fn lines_are_read_from_disk() {
     let folder = tempfile::tempdir().unwrap();
     let (writer, reader) = LogWriter::open(Some(folder.path().to_owned()), || Timestamp(7));
     let mut out = span(&writer, "web");
@@ -76,7 +76,7 @@ fn lines_that_left_memory_come_back_from_disk() {
 }
 
 #[test]
-fn without_a_folder_old_lines_are_skipped_not_invented() {
+fn old_lines_are_skipped_without_a_folder() {
     let (writer, reader) = LogWriter::open(None, || Timestamp(7));
     let mut out = span(&writer, "web");
     for number in 0..300_000 {
@@ -88,7 +88,7 @@ fn without_a_folder_old_lines_are_skipped_not_invented() {
 }
 
 #[test]
-fn a_disk_that_fails_is_told_and_the_session_goes_on() {
+fn disk_failure_is_reported_and_writing_continues() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("gone");
     let (writer, reader) = LogWriter::open(Some(missing), || Timestamp(7));
@@ -102,7 +102,7 @@ fn a_disk_that_fails_is_told_and_the_session_goes_on() {
 }
 
 #[tokio::test]
-async fn a_follower_is_woken() {
+async fn follower_is_woken() {
     let (writer, reader) = LogWriter::open(None, || Timestamp(7));
     let waiting = tokio::spawn({
         let reader = reader.clone();
@@ -113,7 +113,7 @@ async fn a_follower_is_woken() {
 }
 
 #[test]
-fn warnings_and_errors_of_an_update_can_be_counted() {
+fn warnings_and_errors_are_counted() {
     let (writer, reader) = LogWriter::open(None, || Timestamp(7));
     let web = ResourceName::new("web");
     let mut first = writer.span(SpanId::new("build:web:1"), Some(web.clone()), Source::Build);
@@ -128,9 +128,9 @@ fn warnings_and_errors_of_an_update_can_be_counted() {
     assert!(!reader.knows(&ResourceName::new("other")));
 }
 
-/// Structured lines have the level that they tell, in filters as well as in counts, from memory as well as from disk.
+/// Structured lines have their own level, in filters and in counts, from memory and from disk.
 #[test]
-fn structured_lines_are_found_by_their_own_level() {
+fn structured_lines_are_filtered_by_their_own_level() {
     let folder = tempfile::tempdir().unwrap();
     let (writer, reader) = LogWriter::open(Some(folder.path().to_owned()), || Timestamp(7));
     let web = ResourceName::new("web");

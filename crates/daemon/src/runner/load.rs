@@ -139,7 +139,7 @@ async fn load(context: &Context, job: LoadJob, is_first: bool) -> Attempt {
         return Attempt::Shortage;
     }
     if let Ok(project) = &loaded.project {
-        context.logs.hide(project.secrets.iter().chain(&secrets));
+        context.logs.set_secrets(project.secrets.iter().chain(&secrets));
     }
     print_result(&mut span, &loaded.project, lilt_host::clock::now().since(begun));
     drop(span);

@@ -169,7 +169,7 @@ impl Known {
         let cancel = CancellationToken::new();
         let _ends_reading = cancel.clone().drop_guard();
         let found = blocking(move || {
-            logs.show_partial();
+            logs.store_partial();
             let end = logs.end();
             (newest_lines(&logs, next, end, &cancel), end)
         });

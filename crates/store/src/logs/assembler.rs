@@ -1,7 +1,7 @@
-//! Raw output becomes lines: put together from the pieces it comes in, without secrets, as text.
+//! Assembles raw output into redacted lines of text.
 //!
-//! A line that a program writes over and over (`\r`, a progress bar) is one line, its last state. A line that has no end
-//! for a while is shown as far as it has come; the rest of it is another piece.
+//! Of a line that a program overwrites (`\r`, a progress bar), only the last state is stored. The part of an incomplete
+//! line is stored after a while; the rest of the line is another piece.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,35 +12,35 @@ use tokio::time::Instant;
 
 use super::batch::Batch;
 use super::blocks::Blocks;
-use super::claim;
+use super::json_level;
 use crate::segments::segment::Marks;
 
-/// A longer line comes in pieces of this length: one runaway line must not hold all memory.
-const LONGEST_PIECE: usize = 256 * 1024;
-/// How long a line may have no end before what there is of it is shown: a prompt, the dots of a test run.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(300);
-/// How long the state of a progress bar stays before the next one is shown; twice as long each time.
+/// Longer lines are split into pieces of this length, so that memory is bounded.
+const MAX_PIECE: usize = 256 * 1024;
+/// How long a line may be incomplete before it is stored: a prompt, the dots of a test run.
+pub(crate) const PARTIAL_DELAY: Duration = Duration::from_millis(300);
+/// The pause between two stored states of a progress bar. Doubled each time.
 const PROGRESS_PAUSE: Duration = Duration::from_secs(5);
-/// Buffers that once held much are given back.
-const ROOM_KEPT: usize = 16 * 1024;
+/// Buffers of larger capacity are shrunk to this.
+const KEPT_CAPACITY: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
-    /// Of the line that has not ended, what was not shown yet.
+    /// The part of the incomplete line that is not stored yet.
     partial: Vec<u8>,
-    /// A piece of this line was shown.
-    shown: bool,
-    /// It was written over since.
-    rewritten: bool,
-    /// How long the state of this progress bar stays.
+    /// Whether a piece of this line is stored.
+    is_stored: bool,
+    /// Whether the line was overwritten since.
+    is_overwritten: bool,
+    /// The current pause between stored states of this progress bar.
     pause: Duration,
     blocks: Blocks,
-    /// When something is to be shown though its line has not ended.
+    /// When the incomplete line is to be stored.
     due: Option<Instant>,
 }
 
 impl Assembler {
-    /// Takes output; lines that are complete with it go to the batch.
+    /// Adds output. Complete lines are appended to the batch.
     pub(super) fn write(&mut self, bytes: &[u8], redactor: &Redactor, now: Instant, batch: &mut Batch) {
         let mut rest = bytes;
         if let Some(end) = memrchr(b'\n', bytes) {
@@ -51,19 +51,19 @@ impl Assembler {
             rest = &bytes[end + 1..];
         }
         self.partial.extend_from_slice(rest);
-        self.forget_overwritten();
-        if self.partial.len() >= LONGEST_PIECE {
-            self.show(redactor, batch);
+        self.drop_overwritten();
+        if self.partial.len() >= MAX_PIECE {
+            self.store_partial(redactor, batch);
         }
         if self.due.is_none() && (!self.partial.is_empty() || self.blocks.is_holding()) {
-            let pause = if self.shown && self.rewritten { self.pause } else { PATIENCE };
+            let pause = if self.is_stored && self.is_overwritten { self.pause } else { PARTIAL_DELAY };
             self.due = Some(now + pause);
         }
     }
 
-    /// Ends a line that was left open, and shows what was held back.
+    /// Ends an incomplete line, and releases what was held back.
     pub(super) fn end(&mut self, redactor: &Redactor, batch: &mut Batch) {
-        if !self.partial.is_empty() || self.shown {
+        if !self.partial.is_empty() || self.is_stored {
             self.partial.push(b'\n');
             let whole = std::mem::take(&mut self.partial);
             self.put_lines(&whole, redactor, batch);
@@ -76,29 +76,29 @@ impl Assembler {
         self.due
     }
 
-    /// Shows what has waited long enough.
-    pub(super) fn show_due(&mut self, redactor: &Redactor, now: Instant, batch: &mut Batch) {
+    /// Stores the incomplete line if it has waited long enough.
+    pub(super) fn store_due(&mut self, redactor: &Redactor, now: Instant, batch: &mut Batch) {
         if self.due.is_some_and(|due| due <= now) {
             self.release(redactor, batch);
-            self.show(redactor, batch);
+            self.store_partial(redactor, batch);
         }
     }
 
     fn reuse(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
-        buffer.shrink_to(ROOM_KEPT);
+        buffer.shrink_to(KEPT_CAPACITY);
         self.partial = buffer;
     }
 
-    /// Whole lines, each with its end, the first one perhaps the rest of one that was shown in part.
+    /// Appends whole lines, each with its end. The first one may be the rest of a line that is stored in part.
     fn put_lines(&mut self, whole: &[u8], redactor: &Redactor, batch: &mut Batch) {
-        let mut continues = std::mem::take(&mut self.shown) && !std::mem::take(&mut self.rewritten);
-        self.rewritten = false;
+        let mut continues = std::mem::take(&mut self.is_stored) && !std::mem::take(&mut self.is_overwritten);
+        self.is_overwritten = false;
         self.pause = Duration::ZERO;
         self.due = None;
         let mut lines = Cow::Borrowed(whole);
         if !redactor.blocks().is_empty() || self.blocks.is_holding() {
-            lines = Cow::Owned(self.blocks.pass(&lines, redactor, continues));
+            lines = Cow::Owned(self.blocks.redact(&lines, redactor, continues));
         }
         put(&lines, redactor, &mut continues, batch);
     }
@@ -109,41 +109,43 @@ impl Assembler {
         put(&held, redactor, &mut false, batch);
     }
 
-    /// Shows the line as far as it has come and as it is certain what it is.
-    fn show(&mut self, redactor: &Redactor, batch: &mut Batch) {
+    /// Stores the incomplete line, except for its end if that may be a part of a character or a secret.
+    fn store_partial(&mut self, redactor: &Redactor, batch: &mut Batch) {
         self.due = None;
-        let text = &self.partial[..self.partial.len() - begun_character(&self.partial)];
-        // It may belong to the line end.
+        let text = &self.partial[..self.partial.len() - incomplete_character_length(&self.partial)];
+        // A `\r` may belong to the line end.
         let text = &text[..text.len() - text.iter().rev().take_while(|byte| **byte == b'\r').count()];
         let (redacted, certain) = redactor.redact_incomplete(text);
         if certain == 0 {
             return;
         }
-        let continues = self.shown && !self.rewritten;
+        let continues = self.is_stored && !self.is_overwritten;
         let marks = if continues { Marks::OPEN.and(Marks::CONTINUES) } else { Marks::OPEN };
         batch.push(&String::from_utf8_lossy(&redacted), marks);
-        if self.shown && self.rewritten {
+        if self.is_stored && self.is_overwritten {
             self.pause *= 2;
         } else if self.pause.is_zero() {
             self.pause = PROGRESS_PAUSE;
         }
-        self.shown = true;
-        self.rewritten = false;
+        self.is_stored = true;
+        self.is_overwritten = false;
         drop(redacted);
         self.partial.drain(..certain);
     }
 
-    /// A progress bar takes no more room than its last state.
-    fn forget_overwritten(&mut self) {
+    /// Drops the overwritten states of a progress bar.
+    fn drop_overwritten(&mut self) {
         let end = self.partial.len() - self.partial.iter().rev().take_while(|byte| **byte == b'\r').count();
         if let Some(place) = memrchr(b'\r', &self.partial[..end]) {
             self.partial.drain(..=place);
-            self.rewritten = true;
+            self.is_overwritten = true;
         }
     }
 }
 
-/// Lines without secrets of several lines into the batch. `continues` is about the first one.
+/// Appends lines, in which secrets with several lines are redacted already, to the batch.
+///
+/// `continues` is whether the first one continues a stored piece.
 fn put(lines: &[u8], redactor: &Redactor, continues: &mut bool, batch: &mut Batch) {
     if lines.is_empty() {
         return;
@@ -154,11 +156,11 @@ fn put(lines: &[u8], redactor: &Redactor, continues: &mut bool, batch: &mut Batc
     }
     let text = String::from_utf8_lossy(&lines);
     let marks = if *continues { Marks::CONTINUES } else { Marks::default() };
-    if text.len() > LONGEST_PIECE {
+    if text.len() > MAX_PIECE {
         return put_long(&text, marks, batch);
     }
     if memchr(b'{', text.as_bytes()).is_some() {
-        return put_claiming(&text, marks, batch);
+        return put_json_lines(&text, marks, batch);
     }
     if *continues {
         batch.marks.push((batch.text.len(), marks));
@@ -166,11 +168,11 @@ fn put(lines: &[u8], redactor: &Redactor, continues: &mut bool, batch: &mut Batc
     batch.text.push_str(&text);
 }
 
-/// Whole lines of which one may tell its level; the rest of one that was shown in part does not.
-fn put_claiming(text: &str, mut marks: Marks, batch: &mut Batch) {
+/// Appends whole lines of which some may be JSON objects with a level. The rest of a stored piece has none.
+fn put_json_lines(text: &str, mut marks: Marks, batch: &mut Batch) {
     for line in text.split_inclusive('\n') {
         if marks == Marks::default() {
-            marks = Marks::of(claim::level(line));
+            marks = Marks::of(json_level::level(line));
         }
         if marks != Marks::default() {
             batch.marks.push((batch.text.len(), marks));
@@ -180,21 +182,21 @@ fn put_claiming(text: &str, mut marks: Marks, batch: &mut Batch) {
     }
 }
 
-/// Lines of which one may be too long.
+/// Appends lines of which some may be too long.
 fn put_long(text: &str, mut marks: Marks, batch: &mut Batch) {
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
-        if marks == Marks::default() && line.len() <= LONGEST_PIECE {
-            marks = Marks::of(claim::level(line));
+        if marks == Marks::default() && line.len() <= MAX_PIECE {
+            marks = Marks::of(json_level::level(line));
         }
-        put_own(line, marks, batch);
+        put_line(line, marks, batch);
         marks = Marks::default();
     }
 }
 
-/// One line, in pieces if it is long.
-pub(super) fn put_own(mut line: &str, mut marks: Marks, batch: &mut Batch) {
-    while line.len() > LONGEST_PIECE {
-        let (piece, rest) = line.split_at(line.floor_char_boundary(LONGEST_PIECE));
+/// Appends one line, in pieces if it is long.
+pub(super) fn put_line(mut line: &str, mut marks: Marks, batch: &mut Batch) {
+    while line.len() > MAX_PIECE {
+        let (piece, rest) = line.split_at(line.floor_char_boundary(MAX_PIECE));
         batch.push(piece, marks.and(Marks::OPEN));
         marks = Marks::CONTINUES;
         line = rest;
@@ -202,7 +204,7 @@ pub(super) fn put_own(mut line: &str, mut marks: Marks, batch: &mut Batch) {
     batch.push(line, marks);
 }
 
-/// What a terminal shows in the end of lines that were written over.
+/// Returns what a terminal finally shows of overwritten lines.
 fn last_states(lines: &[u8], continues: &mut bool) -> Vec<u8> {
     let mut states = Vec::with_capacity(lines.len());
     for (index, line) in lines.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -218,8 +220,8 @@ fn last_states(lines: &[u8], continues: &mut bool) -> Vec<u8> {
     states
 }
 
-/// How many bytes at the end are the beginning of a character.
-fn begun_character(bytes: &[u8]) -> usize {
+/// Returns how many bytes at the end are the beginning of a character.
+fn incomplete_character_length(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(3)..];
     let begin = tail.iter().rposition(|byte| *byte >= 0xc0);
     match begin {

@@ -1,13 +1,13 @@
-//! Lines on their way into the store.
+//! A batch of lines to append to the log.
 
 use crate::segments::segment::Marks;
 
-/// Lines of one span that came at once.
+/// Lines of one span that arrived together.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Each with its line end.
+    /// The lines, each with its line end.
     pub(crate) text: String,
-    /// Of the lines that have any, by where they begin in the text, in order.
+    /// The marks of lines that have any, with the offset of the line, in order.
     pub(crate) marks: Vec<(usize, Marks)>,
 }
 

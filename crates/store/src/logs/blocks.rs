@@ -1,83 +1,84 @@
-//! Secrets that have several lines, taken out of output that comes line by line.
+//! Redacts secrets with several lines in output that arrives line by line.
 //!
-//! The first line alone may be anything (`{`, say), so it is held back until the next line tells. One that is shown
-//! because none came for a while was no secret by itself.
+//! The first line of a secret may be a common one, such as `{`. So it is held back until the next line shows whether it
+//! is the secret. If no line arrives for a while, it is stored: it reveals nothing by itself.
 
 use std::borrow::Cow;
 
 use lilt_model::escape;
 use lilt_model::secret::{Block, Redactor};
 
-/// A secret whose lines up to one have come.
+/// A secret of which the lines before `next` have arrived.
 #[derive(Clone, Copy, Debug)]
-struct Begun {
+struct PartialMatch {
     block: usize,
-    /// The line that would be the next.
+    /// The index of the next line of the secret.
     next: usize,
-    /// Where it begins in its first line.
+    /// The offset of the secret in its first line.
     from: usize,
 }
 
 #[derive(Debug)]
 struct Held {
-    /// As it came.
+    /// The line as it arrived.
     line: Vec<u8>,
-    /// Without control sequences, if it has some.
+    /// The line without control sequences, if it has some.
     plain: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    begun: Vec<Begun>,
-    /// What may be the first line of the secrets that have begun.
+    partial: Vec<PartialMatch>,
+    /// The possible first line of the secrets in `partial`.
     held: Option<Held>,
 }
 
 impl Blocks {
-    /// Passes whole lines through. `shown`: the beginning of the first one was shown already.
-    pub(super) fn pass(&mut self, text: &[u8], redactor: &Redactor, mut shown: bool) -> Vec<u8> {
-        let mut passed = Vec::with_capacity(text.len());
+    /// Returns whole lines, redacted. `is_stored`: the beginning of the first one is stored already.
+    pub(super) fn redact(&mut self, text: &[u8], redactor: &Redactor, mut is_stored: bool) -> Vec<u8> {
+        let mut redacted = Vec::with_capacity(text.len());
         let text = text.strip_suffix(b"\n").unwrap_or(text);
         for line in text.split(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            // Colours in a value must not hide it.
+            // Colours must not prevent a match.
             let plain = without_sequences(line);
-            if !self.go_on(&plain, redactor.blocks(), &mut passed) {
-                self.release(&mut passed);
+            if !self.redact_next(&plain, redactor.blocks(), &mut redacted) {
+                self.release(&mut redacted);
                 self.begin(&plain, redactor);
-                if self.begun.is_empty() || shown {
-                    put(&mut passed, &[line]);
+                if self.partial.is_empty() || is_stored {
+                    put(&mut redacted, &[line]);
                 } else {
                     let plain = matches!(plain, Cow::Owned(_)).then(|| plain.into_owned());
                     self.held = Some(Held { line: line.to_owned(), plain });
                 }
             }
-            shown = false;
+            is_stored = false;
         }
-        passed
+        redacted
     }
 
     fn begin(&mut self, line: &[u8], redactor: &Redactor) {
-        let begun = redactor.blocks_starting_in(line).map(|(block, from)| Begun { block, next: 1, from });
-        self.begun.clear();
-        self.begun.extend(begun);
+        let partial =
+            redactor.blocks_starting_in(line).map(|(block, from)| PartialMatch { block, next: 1, from });
+        self.partial.clear();
+        self.partial.extend(partial);
     }
 
-    /// Whether the line is of a secret that has begun.
-    fn go_on(&mut self, line: &[u8], blocks: &[Block], passed: &mut Vec<u8>) -> bool {
-        let end_in = |begun: &Begun| blocks.get(begun.block)?.continues_in(line, begun.next);
-        self.begun.retain(|begun| end_in(begun).is_some());
-        let Some((first, end)) = self.begun.first().and_then(|begun| Some((*begun, end_in(begun)?))) else {
+    /// Redacts the line if it continues a secret. Returns whether it does.
+    fn redact_next(&mut self, line: &[u8], blocks: &[Block], redacted: &mut Vec<u8>) -> bool {
+        let end_in = |begun: &PartialMatch| blocks.get(begun.block)?.continues_in(line, begun.next);
+        self.partial.retain(|begun| end_in(begun).is_some());
+        let Some((first, end)) = self.partial.first().and_then(|begun| Some((*begun, end_in(begun)?))) else {
             return false;
         };
         let replacement = blocks[first.block].replacement.as_bytes();
         if let Some(held) = self.held.take() {
             let held = held.plain.unwrap_or(held.line);
-            put(passed, &[&held[..first.from], replacement]);
+            put(redacted, &[&held[..first.from], replacement]);
         }
-        put(passed, &[replacement, &line[end..]]);
-        self.begun.retain(|begun| !blocks[begun.block].is_last(begun.next));
-        self.begun.iter_mut().for_each(|begun| begun.next += 1);
+        put(redacted, &[replacement, &line[end..]]);
+        self.partial.retain(|begun| !blocks[begun.block].is_last(begun.next));
+        self.partial.iter_mut().for_each(|begun| begun.next += 1);
         true
     }
 
@@ -85,12 +86,12 @@ impl Blocks {
         self.held.is_some()
     }
 
-    /// Gives up what was held back.
-    pub(super) fn release(&mut self, passed: &mut Vec<u8>) {
+    /// Appends the line that was held back.
+    pub(super) fn release(&mut self, redacted: &mut Vec<u8>) {
         if let Some(held) = self.held.take() {
-            put(passed, &[&held.line]);
+            put(redacted, &[&held.line]);
         }
-        self.begun.clear();
+        self.partial.clear();
     }
 }
 
@@ -102,7 +103,7 @@ fn without_sequences(line: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(ranges.into_iter().flat_map(|range| &line[range]).copied().collect())
 }
 
-fn put(passed: &mut Vec<u8>, parts: &[&[u8]]) {
-    parts.iter().for_each(|part| passed.extend_from_slice(part));
-    passed.push(b'\n');
+fn put(redacted: &mut Vec<u8>, parts: &[&[u8]]) {
+    parts.iter().for_each(|part| redacted.extend_from_slice(part));
+    redacted.push(b'\n');
 }

@@ -1,19 +1,19 @@
-//! Fields of lines that are JSON objects, as programs with structured logs write them.
+//! Filters lines by fields of structured logs: lines that are JSON objects.
 
 use lilt_model::escape::plain;
 use serde_json::Value;
 
-/// Lines that are JSON objects with this value at this place.
+/// Matches lines that are JSON objects with this value at this path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// `level`, or `request.path` for a member of a member. A key that has dots itself is meant first.
+    /// `level`, or `request.path` for a nested member. A key that contains dots takes precedence.
     pub path: String,
-    /// Texts as they are, all else as JSON.
+    /// A string without quotes, or any other value as JSON.
     pub value: String,
 }
 
 impl Field {
-    /// `path=value`.
+    /// Parses `path=value`.
     pub fn parse(text: &str) -> Option<Field> {
         let (path, value) = text.split_once('=').filter(|(path, _)| !path.is_empty())?;
         Some(Field { path: path.to_owned(), value: value.to_owned() })
@@ -25,7 +25,7 @@ impl Field {
         if !line.starts_with('{') || !line.ends_with('}') {
             return false;
         }
-        // Looking at the whole of every line would be slow; one that lacks the last key cannot have the field.
+        // Parsing every line would be slow. A line without the last key cannot have the field.
         let key = self.path.rsplit('.').next().unwrap_or(&self.path);
         line.contains(key)
             && serde_json::from_str::<Value>(line).is_ok_and(|object| {
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_compared_whole() {
+    fn values_must_be_equal() {
         let line = r#"{"level":"error","status":500,"request":{"path":"/a=b"},"a.b":null,"ok":true}"#;
         for field in ["level=error", "status=500", "request.path=/a=b", "a.b=null", "ok=true"] {
             assert!(matches(field, line), "{field}");
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_no_fields() {
+    fn lines_that_are_not_objects_do_not_match() {
         for line in ["level=error", "[1]", "{level: error}", "", "{\"level\":\"error\"} and more"] {
             assert!(!matches("level=error", line), "{line}");
         }

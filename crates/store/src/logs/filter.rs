@@ -1,4 +1,4 @@
-//! Which lines a reader wants.
+//! Filters the lines that a reader gets.
 
 use std::ops::Range;
 
@@ -12,20 +12,21 @@ use crate::segments::gap::Gap;
 use crate::segments::segment::{Marks, Owner, Segment, SpanOwner};
 use crate::segments::summary::{OwnerNumber, Summary};
 
-/// All that is said must be so. Headlines of updates are not asked for their source and level: they tell which update
-/// the lines around them are of.
+/// A line matches if all conditions hold.
+///
+/// Source and level do not apply to headlines of updates: they show which update the lines below belong to.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Empty: all of them, and lilt's own lines.
+    /// Empty: all resources, and lilt's own lines.
     pub resources: Vec<ResourceName>,
     pub source: Option<Source>,
-    /// Empty: all of them.
+    /// Empty: all levels.
     pub levels: Vec<Level>,
     pub since: Option<Timestamp>,
-    /// This section, or those within it: a pod's (`pod:default:web-1`) has those of its containers in it.
+    /// This section and those within it: a pod's (`pod:default:web-1`) contains those of its containers.
     pub span: Option<SpanId>,
     pub text: Option<Pattern>,
-    /// All of them.
+    /// All must match.
     pub fields: Vec<Field>,
 }
 
@@ -40,35 +41,35 @@ impl Filter {
             && self.fields.is_empty()
     }
 
-    fn wants_level(&self, level: Level) -> bool {
+    fn matches_level(&self, level: Level) -> bool {
         self.levels.is_empty() || self.levels.contains(&level)
     }
 
-    fn wants_source(&self, source: Source) -> bool {
+    fn matches_source(&self, source: Source) -> bool {
         self.source.is_none_or(|wanted| wanted == source)
     }
 
-    fn wants_span(&self, span: &SpanOwner) -> bool {
+    fn matches_span(&self, span: &SpanOwner) -> bool {
         let resource = span.owner.resource.as_ref();
         let of_resource = self.resources.is_empty() || resource.is_some_and(|it| self.resources.contains(it));
         of_resource && self.span.as_ref().is_none_or(|wanted| is_within(&span.id, wanted))
     }
 
-    pub(super) fn wants_owner(&self, owner: &Owner) -> bool {
+    pub(super) fn matches_owner(&self, owner: &Owner) -> bool {
         let of_resource = || owner.resource.as_ref().is_some_and(|it| self.resources.contains(it));
-        (self.resources.is_empty() || of_resource()) && self.wants_source(owner.source)
+        (self.resources.is_empty() || of_resource()) && self.matches_source(owner.source)
     }
 
-    /// Returns the line that stands for lines that are lost; none if the wanted ones were not among them. What was in them is
-    /// not known: nothing else is asked of them.
-    pub(super) fn notice(&self, gap: &Gap) -> Option<Segment> {
+    /// Returns the warning in place of lost lines; none if no matching owner lost any. The other conditions cannot be
+    /// checked, since the lines are not known.
+    pub(super) fn gap_warning(&self, gap: &Gap) -> Option<Segment> {
         if self.since.is_some_and(|since| gap.latest() < since) {
             return None;
         }
-        gap.notice(|owner| self.wants_owner(owner), self.single_resource())
+        gap.warning(|owner| self.matches_owner(owner), self.single_resource())
     }
 
-    /// The resource that all wanted lines are of.
+    /// Returns the resource if the filter has exactly one.
     pub(super) fn single_resource(&self) -> Option<ResourceName> {
         match &*self.resources {
             [resource] => Some(resource.clone()),
@@ -76,22 +77,22 @@ impl Filter {
         }
     }
 
-    /// The wanted lines of a segment between two.
+    /// Returns the matching lines in a range of a segment.
     pub(super) fn pick(&self, segment: &Segment, range: Range<usize>) -> Picked {
         if self.is_all() {
             return Picked::All(range);
         }
-        // By span, once for all its lines: whether wanted at all, and with its source.
+        // Computed once for each span: whether the span and whether its source match.
         let spans: Vec<(bool, bool)> = segment
             .spans
             .iter()
-            .map(|span| (self.wants_span(span), self.wants_source(span.owner.source)))
+            .map(|span| (self.matches_span(span), self.matches_source(span.owner.source)))
             .collect();
         let wanted = |index: usize| {
             let entry = &segment.entries[index];
             let (span, source) = spans[usize::from(entry.span)];
             let marked =
-                entry.marks.has(Marks::HEADLINE) || (source && self.wants_level(entry.marks.level()));
+                entry.marks.has(Marks::HEADLINE) || (source && self.matches_level(entry.marks.level()));
             span && marked && self.since.is_none_or(|since| entry.time >= since)
         };
         let mut picked: Vec<u32> = match &self.text {
@@ -108,7 +109,7 @@ impl Filter {
         Picked::Some(picked)
     }
 
-    /// What it means for the owners there are now.
+    /// Resolves the filter to the numbers of the matching owners.
     pub(super) fn resolve(&self, segments: &Segments) -> Resolved {
         if self.resources.is_empty() && self.source.is_none() {
             return Resolved { owners: None };
@@ -116,13 +117,14 @@ impl Filter {
         let mut owners = Vec::new();
         if self.resources.is_empty() {
             owners.extend(
-                segments.owners.all().map(|(owner, number)| (number, self.wants_source(owner.source))),
+                segments.owners.all().map(|(owner, number)| (number, self.matches_source(owner.source))),
             );
         }
         for resource in &self.resources {
             for source in [Source::Build, Source::Runtime] {
                 let owner = Owner { resource: Some(resource.clone()), source };
-                owners.extend(segments.owners.find(&owner).map(|number| (number, self.wants_source(source))));
+                owners
+                    .extend(segments.owners.find(&owner).map(|number| (number, self.matches_source(source))));
             }
         }
         Resolved { owners: Some(owners) }
@@ -134,7 +136,7 @@ fn is_within(span: &SpanId, wanted: &SpanId) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
-/// Lines of a segment, by their index.
+/// Selected lines of a segment, by index.
 #[derive(Clone, Debug)]
 pub(super) enum Picked {
     All(Range<usize>),
@@ -156,7 +158,7 @@ impl Picked {
         }
     }
 
-    /// Leaves out those before a place.
+    /// Removes the first `place` lines.
     pub(super) fn cut_front(&mut self, place: usize) {
         match self {
             Picked::All(range) => range.start += place,
@@ -174,14 +176,14 @@ impl Picked {
     }
 }
 
-/// The owners whose lines are wanted, and whether more of each than its headlines. None: all.
+/// The matching owners, and for each whether lines other than headlines match. None: all owners.
 #[derive(Debug)]
 pub(super) struct Resolved {
     owners: Option<Vec<(OwnerNumber, bool)>>,
 }
 
 impl Resolved {
-    /// Whether a segment may have a wanted line.
+    /// Returns whether a segment may have a matching line.
     pub(super) fn may_match(&self, filter: &Filter, summary: &Summary) -> bool {
         if filter.since.is_some_and(|since| summary.latest < since) {
             return false;
@@ -196,7 +198,7 @@ impl Resolved {
         }
     }
 
-    /// Between which lines all wanted ones are, and how many there are at most. None: cannot be told.
+    /// Returns the range of all matching lines, and their maximum number. None: not known.
     pub(super) fn extent(&self, segments: &Segments) -> Option<(Range<u64>, u64)> {
         let written = self.owners.as_ref()?.iter().map(|(owner, _)| segments.owners.written(*owner));
         let written: Vec<_> = written.filter(|written| written.end > 0).collect();

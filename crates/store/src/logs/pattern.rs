@@ -1,53 +1,53 @@
-//! A text or regular expression to look for in lines.
+//! A text or regular expression to search for in lines.
 
 use lilt_model::escape::plain;
 use regex::{Regex, RegexBuilder};
 
 use crate::segments::segment::Segment;
 
-/// Not a regular expression, and why, in words for the user.
+/// The message for an invalid regular expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoPattern(pub String);
+pub struct InvalidPattern(pub String);
 
 #[derive(Clone, Debug)]
 pub struct Pattern {
     line: Regex,
-    /// Finds in many lines at once where a match may be; none if the expression means the ends of the whole text.
+    /// Searches many lines at once for possible matches. None if the expression may match at the ends of the whole text.
     block: Option<Regex>,
 }
 
 impl Pattern {
-    /// Upper and lower case are told apart unless the expression says otherwise: `(?i)`.
-    pub fn regex(expression: &str) -> Result<Pattern, NoPattern> {
-        let no_pattern = |error: regex::Error| NoPattern(error.to_string());
+    /// Creates a pattern from a regular expression, which is case-sensitive unless it has `(?i)`.
+    pub fn regex(expression: &str) -> Result<Pattern, InvalidPattern> {
+        let no_pattern = |error: regex::Error| InvalidPattern(error.to_string());
         let line = Regex::new(expression).map_err(no_pattern)?;
         let block = RegexBuilder::new(expression).multi_line(true).build().map_err(no_pattern)?;
         Ok(Pattern { line, block: (!means_whole_text(expression)).then_some(block) })
     }
 
-    /// Just this text.
-    pub fn text(text: &str) -> Result<Pattern, NoPattern> {
+    /// Creates a pattern that matches this text.
+    pub fn text(text: &str) -> Result<Pattern, InvalidPattern> {
         Self::regex(&regex::escape(text))
     }
 
-    /// This text in upper or lower case, as people type it.
-    pub fn words(text: &str) -> Result<Pattern, NoPattern> {
+    /// Creates a pattern that matches this text in upper or lower case.
+    pub fn words(text: &str) -> Result<Pattern, InvalidPattern> {
         Self::regex(&format!("(?i){}", regex::escape(text)))
     }
 
-    /// Colours are not part of what is looked for.
+    /// Returns whether a text matches, ignoring colours.
     pub fn matches(&self, text: &str) -> bool {
         self.line.is_match(&plain(text))
     }
 
-    /// Which lines of a segment between two match, in order.
+    /// Returns the matching lines in a range of a segment, in order.
     pub(super) fn find(&self, segment: &Segment, from: usize, until: usize) -> Vec<u32> {
         if from >= until {
             return Vec::new();
         }
         let text = &segment.text[segment.begin_of(from)..segment.entries[until - 1].end as usize];
         match &self.block {
-            // A colour in the middle of a word would hide it.
+            // A colour in the middle of a word would prevent a match.
             Some(block) if !text.contains('\x1b') => self.find_in_block(block, segment, from, until),
             _ => (from..until)
                 .filter(|index| self.matches(segment.text_of(*index)))
@@ -62,14 +62,14 @@ impl Pattern {
         while index < until {
             let begin = segment.begin_of(index);
             let end = segment.entries[until - 1].end as usize;
-            // Up to the end, so that a match in the last line is seen with its line end.
+            // Up to the end, so that the last line is searched with its line end.
             let Some(place) = block.find(&segment.text[begin..end]) else { break };
             let at = (begin + place.start()) as u32;
             index += segment.entries[index..until].partition_point(|entry| entry.end <= at);
             if index >= until {
                 break;
             }
-            // One that began here may go over the end of the line, which it may not.
+            // A match that began here may extend past the line, which does not count.
             if self.line.is_match(segment.text_of(index)) {
                 found.push(index as u32);
             }
@@ -79,7 +79,7 @@ impl Pattern {
     }
 }
 
-/// Whether an expression may ask for the ends of a text in a way that many lines at once would not answer.
+/// Returns whether an expression may match at the ends of the whole text, so that many lines cannot be searched at once.
 fn means_whole_text(expression: &str) -> bool {
     let switches_lines_off = |flags: &str| {
         let off = flags.split_once('-').map_or("", |(_, off)| off);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn many_lines_at_once_give_what_each_line_gives() {
+    fn searching_many_lines_equals_searching_each() {
         let lines = ["GET /a 200", "", "GET /b 500 error", "x", "error", "\x1b[31merr\x1b[0mor 7", "200"];
         assert_eq!(found("error", &lines), [2, 4, 5]);
         let plain = &lines[..5];
@@ -134,16 +134,16 @@ mod tests {
         assert_eq!(found("(?-im)^x$", plain), [3]);
     }
 
-    /// As the page asks for what people type between slashes.
+    /// The page uses this for what people type between slashes.
     #[test]
-    fn an_expression_says_whether_case_counts() {
+    fn expression_sets_case_sensitivity() {
         let lines = ["GET /a", "get /A"];
         assert_eq!(found("(?i:get /a)", &lines), [0, 1]);
         assert_eq!(found("(?i:(?-i)get /A)", &lines), [1]);
     }
 
     #[test]
-    fn a_wrong_expression_is_told() {
+    fn invalid_expression_is_an_error() {
         assert!(Pattern::regex("(").unwrap_err().0.contains("unclosed group"));
         assert!(Pattern::text("(").unwrap().matches("a(b"));
         assert!(!Pattern::text("B").unwrap().matches("a(b"));

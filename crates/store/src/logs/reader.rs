@@ -1,6 +1,6 @@
-//! Reading the log: forwards, backwards, by filter, as it grows.
+//! Reads the log forwards, backwards, by filter, and as it grows.
 //!
-//! No lock is held while a file is read or lines are looked through, and nothing is kept for a reader: a slow one costs
+//! No lock is held while a file is read or lines are searched, and no state is kept for a reader, so a slow reader costs
 //! nothing.
 
 use std::io;
@@ -11,17 +11,17 @@ use lilt_model::log::{Level, Line, Source};
 use lilt_model::secret::Redactor;
 use lilt_model::{ResourceName, SpanId, Timestamp};
 
-use super::assembler::PATIENCE;
+use super::assembler::PARTIAL_DELAY;
 use super::filter::{Filter, Picked, Resolved};
 use super::{Shared, Tip, lock};
 use crate::segments::segment::{LineRef, Marks, Owner, Segment};
 use crate::segments::summary::Summary;
-use crate::segments::{Place, Segments, file, gap};
+use crate::segments::{SegmentLocation, Segments, file, gap};
 
-/// Segments that one call looks through before it returns with what it has: whoever asked may have gone.
-const LOOKED_THROUGH: usize = 64;
-/// Lines copied at once from the segment that is being written.
-const COPIED: usize = 2048;
+/// How many segments one call searches before it returns what it has, since the client may be gone.
+const MAX_SEARCHED: usize = 64;
+/// How many lines are copied at once from the open segment.
+const MAX_COPIED: usize = 2048;
 
 /// Reads the log by sequence number.
 #[derive(Clone)]
@@ -35,22 +35,22 @@ impl std::fmt::Debug for LogReader {
     }
 }
 
-/// Some lines, where they are kept.
+/// Lines of one segment.
 #[derive(Debug)]
 pub struct Lines {
     segment: Arc<Segment>,
     picked: Picked,
-    /// Where to go on: the line after these, or, when reading backwards, the first of them.
+    /// Where to continue: the line after these, or, when reading backwards, the first of them.
     pub next: u64,
 }
 
 impl Lines {
-    /// A notice in the place of lines that are missing.
-    fn notice(notice: Segment, next: u64) -> Lines {
-        Lines { segment: Arc::new(notice), picked: Picked::All(0..1), next }
+    /// Returns a warning in place of missing lines.
+    fn warning(warning: Segment, next: u64) -> Lines {
+        Lines { segment: Arc::new(warning), picked: Picked::All(0..1), next }
     }
 
-    /// What goes on at `next`.
+    /// Returns no lines, to continue at `next`.
     fn none(next: u64) -> Lines {
         Lines { segment: Arc::default(), picked: Picked::All(0..0), next }
     }
@@ -72,14 +72,14 @@ impl Lines {
     }
 }
 
-/// A segment to look through, or why there is none.
-enum Found {
+/// A segment to search, or why there is none.
+enum Lookup {
     Segment(Arc<Segment>),
-    /// These lines are missing; a line that says so.
+    /// These lines are missing. Has the warning about them.
     Missing(Range<u64>, Segment),
-    /// Go on at this line.
+    /// Continue at this line.
     Skip(u64),
-    /// There is nothing more.
+    /// There are no more lines.
     End,
 }
 
@@ -88,28 +88,29 @@ impl LogReader {
         Self { shared }
     }
 
-    /// The number that the next line will get.
+    /// Returns the number that the next line will get.
     pub fn end(&self) -> u64 {
         self.shared.announce.borrow().end
     }
 
-    /// Redacts the session's secrets as they are known now.
+    /// Returns the redactor of the currently known secrets.
     pub fn redactor(&self) -> Redactor {
         lock(&self.shared.redactor).clone()
     }
 
-    /// The number of the oldest line that is kept.
+    /// Returns the number of the oldest stored line.
     pub fn begin(&self) -> u64 {
         lock(&self.shared.segments).begin()
     }
 
-    /// How many lines are missing among those that are kept, because they could not be written to disk: of the wanted resources
-    /// and sources, for what else they had is not known.
+    /// Returns how many lines of the matching resources and sources are missing because they could not be written to disk.
+    ///
+    /// The other conditions of the filter are ignored, since the lines are not known.
     pub fn lost(&self, filter: &Filter) -> u64 {
-        lock(&self.shared.segments).lost(|owner| filter.wants_owner(owner))
+        lock(&self.shared.segments).lost(|owner| filter.matches_owner(owner))
     }
 
-    /// Waits until there are lines past this end.
+    /// Waits until there are lines after this end. Returns the new end.
     pub async fn grown(&self, end: u64) -> u64 {
         let mut announced = self.shared.announce.subscribe();
         loop {
@@ -117,28 +118,29 @@ impl LogReader {
             if tip.end > end {
                 return tip.end;
             }
-            // The store outlives its readers, so that there is always something to wait for.
+            // The store outlives its readers, so the channel is never closed.
             let changed = announced.changed();
-            if !tip.partial {
+            if !tip.has_partial {
                 let _ = changed.await;
-            } else if tokio::time::timeout(PATIENCE / 2, changed).await.is_err() {
-                self.shared.show_due();
+            } else if tokio::time::timeout(PARTIAL_DELAY / 2, changed).await.is_err() {
+                self.shared.store_due();
             }
         }
     }
 
-    /// Shows lines without end that have waited long enough; [`Self::grown`] does so by itself.
-    pub fn show_partial(&self) {
-        self.shared.show_due();
+    /// Stores incomplete lines that have waited long enough. [`Self::grown`] does so itself.
+    pub fn store_partial(&self) {
+        self.shared.store_due();
     }
 
-    /// Lines from this number on, at most so many. What is no longer kept is skipped.
+    /// Returns up to `at_most` lines from this number on, skipping lines that were deleted.
     pub fn read(&self, from: u64, at_most: usize) -> Vec<Line> {
         self.page(&Filter::default(), from, at_most).0
     }
 
-    /// Wanted lines from this number on, at most so many, and where to go on. Fewer than asked for: there are no more
-    /// now, unless going on is before the end.
+    /// Returns up to `at_most` matching lines from this number on, and where to continue.
+    ///
+    /// If there are fewer, there are no more now, unless the position to continue at is before the end.
     pub fn page(&self, filter: &Filter, from: u64, at_most: usize) -> (Vec<Line>, u64) {
         let mut lines = Vec::new();
         let mut next = from;
@@ -153,7 +155,7 @@ impl LogReader {
         (lines, next)
     }
 
-    /// The wanted lines before this number, at most so many, oldest first, and where to go on backwards; none when
+    /// Returns up to `at_most` matching lines before this number, oldest first, and where to continue backwards; none if
     /// there are no more.
     pub fn page_back(&self, filter: &Filter, before: u64, at_most: usize) -> (Vec<Line>, Option<u64>) {
         let mut parts: Vec<Vec<Line>> = Vec::new();
@@ -173,27 +175,28 @@ impl LogReader {
         (parts.into_iter().rev().flatten().collect(), Some(before))
     }
 
-    /// Some of the wanted lines from this number on, as they are kept. There may be none among those that were looked
-    /// at: go on at `next`. None: there are no more now.
+    /// Returns some matching lines from this number on. None: there are no more now.
+    ///
+    /// The result may be empty, if the searched segments have none: continue at `next`.
     pub fn take(&self, filter: &Filter, from: u64, at_most: usize) -> Option<Lines> {
         let mut next = from;
-        for _ in 0..LOOKED_THROUGH {
+        for _ in 0..MAX_SEARCHED {
             let segment = match self.find(filter, next, at_most) {
-                Found::End if next == from => return None,
-                Found::End => return Some(Lines::none(next)),
-                Found::Skip(to) => {
+                Lookup::End if next == from => return None,
+                Lookup::End => return Some(Lines::none(next)),
+                Lookup::Skip(to) => {
                     next = to;
                     continue;
                 }
-                Found::Missing(lines, notice) => {
-                    let is_ahead = notice.first >= next;
+                Lookup::Missing(lines, warning) => {
+                    let is_ahead = warning.first >= next;
                     next = lines.end;
                     if is_ahead {
-                        return Some(Lines::notice(notice, next));
+                        return Some(Lines::warning(warning, next));
                     }
                     continue;
                 }
-                Found::Segment(segment) => segment,
+                Lookup::Segment(segment) => segment,
             };
             let begin = index_in(&segment, next);
             let mut picked = filter.pick(&segment, begin..segment.entries.len());
@@ -209,16 +212,16 @@ impl LogReader {
         Some(Lines::none(next))
     }
 
-    fn find(&self, filter: &Filter, from: u64, at_most: usize) -> Found {
+    fn find(&self, filter: &Filter, from: u64, at_most: usize) -> Lookup {
         let segments = lock(&self.shared.segments);
         if from >= segments.end() {
-            return Found::End;
+            return Lookup::End;
         }
         let resolved = filter.resolve(&segments);
         let mut from = from.max(segments.begin());
         if let Some((extent, _)) = resolved.extent(&segments) {
             if from >= extent.end {
-                return Found::Skip(segments.end());
+                return Lookup::Skip(segments.end());
             }
             from = from.max(extent.start);
         }
@@ -226,40 +229,40 @@ impl LogReader {
         while segments.summary(index).is_some_and(|it| !may_match(filter, &resolved, &segments, index, it)) {
             index += 1;
         }
-        if let Some(missing) = missing(filter, &segments, index) {
+        if let Some(missing) = find_gap(filter, &segments, index) {
             return missing;
         }
         let Some(summary) = segments.summary(index) else {
             let open = segments.open();
             let begin = index_in(open, from);
-            let at_most = if filter.is_all() { at_most.min(COPIED) } else { COPIED };
+            let at_most = if filter.is_all() { at_most.min(MAX_COPIED) } else { MAX_COPIED };
             let end = open.entries.len().min(begin + at_most);
             return if begin == end {
-                Found::Skip(segments.end())
+                Lookup::Skip(segments.end())
             } else {
-                Found::Segment(Arc::new(open.copy(begin, end)))
+                Lookup::Segment(Arc::new(open.copy(begin, end)))
             };
         };
         let (lines, time) = (summary.first..summary.end, summary.latest);
         let place = segments.segment(index);
         drop(segments);
         match self.fetch(place, lines.start) {
-            Ok(Some(segment)) => Found::Segment(segment),
-            Ok(None) => Found::Skip(lines.end),
+            Ok(Some(segment)) => Lookup::Segment(segment),
+            Ok(None) => Lookup::Skip(lines.end),
             Err(error) => {
                 let seq = from.max(lines.start);
-                let notice = unreadable(filter, &lines, seq, time, &error);
-                Found::Missing(lines, notice)
+                let warning = unreadable(filter, &lines, seq, time, &error);
+                Lookup::Missing(lines, warning)
             }
         }
     }
 
-    /// None: the session gave it up meanwhile.
-    fn fetch(&self, place: Option<Place>, first: u64) -> io::Result<Option<Arc<Segment>>> {
+    /// Returns a segment; none if it was deleted meanwhile.
+    fn fetch(&self, place: Option<SegmentLocation>, first: u64) -> io::Result<Option<Arc<Segment>>> {
         match place {
             None => Ok(None),
-            Some(Place::Memory(segment)) => Ok(Some(segment)),
-            Some(Place::Disk(path)) => match file::read(&path) {
+            Some(SegmentLocation::Memory(segment)) => Ok(Some(segment)),
+            Some(SegmentLocation::Disk(path)) => match file::read(&path) {
                 Ok(segment) => {
                     let segment = Arc::new(segment);
                     lock(&self.shared.segments).keep_read(&segment);
@@ -271,26 +274,27 @@ impl LogReader {
         }
     }
 
-    /// The last of the wanted lines before this number, as they are kept, at most so many. There may be none among
-    /// those that were looked at: go on before `next`. None: there are no more.
+    /// Returns the last matching lines before this number, at most `at_most`. None: there are no more.
+    ///
+    /// The result may be empty, if the searched segments have none: continue before `next`.
     pub fn take_back(&self, filter: &Filter, before: u64, at_most: usize) -> Option<Lines> {
         let mut before = before;
-        for _ in 0..LOOKED_THROUGH {
+        for _ in 0..MAX_SEARCHED {
             let segment = match self.find_back(filter, before) {
-                Found::End => return None,
-                Found::Skip(to) => {
+                Lookup::End => return None,
+                Lookup::Skip(to) => {
                     before = to;
                     continue;
                 }
-                Found::Missing(lines, notice) => {
-                    let is_behind = notice.first < before;
+                Lookup::Missing(lines, warning) => {
+                    let is_behind = warning.first < before;
                     before = lines.start;
                     if is_behind {
-                        return Some(Lines::notice(notice, before));
+                        return Some(Lines::warning(warning, before));
                     }
                     continue;
                 }
-                Found::Segment(segment) => segment,
+                Lookup::Segment(segment) => segment,
             };
             let end = index_in(&segment, before);
             let mut picked = filter.pick(&segment, 0..end);
@@ -306,7 +310,7 @@ impl LogReader {
         Some(Lines::none(before))
     }
 
-    fn find_back(&self, filter: &Filter, before: u64) -> Found {
+    fn find_back(&self, filter: &Filter, before: u64) -> Lookup {
         let segments = lock(&self.shared.segments);
         let resolved = filter.resolve(&segments);
         let mut before = before.min(segments.end());
@@ -316,41 +320,43 @@ impl LogReader {
             begin = begin.max(extent.start);
         }
         if before <= begin {
-            return Found::End;
+            return Lookup::End;
         }
         let open = segments.open();
         if before > open.first {
             let end = index_in(open, before);
-            return Found::Segment(Arc::new(open.copy(end.saturating_sub(COPIED), end)));
+            return Lookup::Segment(Arc::new(open.copy(end.saturating_sub(MAX_COPIED), end)));
         }
         let mut behind = segments.index_of(before - 1) + 1;
         while behind > 0 {
             let Some(summary) = segments.summary(behind - 1) else { break };
             if may_match(filter, &resolved, &segments, behind - 1, summary) {
-                if let Some(missing) = missing(filter, &segments, behind - 1) {
+                if let Some(missing) = find_gap(filter, &segments, behind - 1) {
                     return missing;
                 }
                 let (lines, time) = (summary.first..summary.end, summary.latest);
                 let place = segments.segment(behind - 1);
                 drop(segments);
                 return match self.fetch(place, lines.start) {
-                    Ok(Some(segment)) => Found::Segment(segment),
-                    Ok(None) => Found::Skip(lines.start),
+                    Ok(Some(segment)) => Lookup::Segment(segment),
+                    Ok(None) => Lookup::Skip(lines.start),
                     Err(error) => {
                         let seq = before.min(lines.end) - 1;
-                        let notice = unreadable(filter, &lines, seq, time, &error);
-                        Found::Missing(lines, notice)
+                        let warning = unreadable(filter, &lines, seq, time, &error);
+                        Lookup::Missing(lines, warning)
                     }
                 };
             }
             behind -= 1;
         }
-        Found::End
+        Lookup::End
     }
 
-    /// Where the last wanted lines begin, so many of them; pieces of one line count once. `go_on` is asked now and then.
+    /// Returns the beginning of the last `count` matching lines, counting the pieces of one line once.
+    ///
+    /// `go_on` is called between segments; the search ends if it returns false.
     pub fn tail(&self, filter: &Filter, count: usize, go_on: &dyn Fn() -> bool) -> u64 {
-        self.shared.show_due();
+        self.shared.store_due();
         let end = self.end();
         if count == 0 {
             return end;
@@ -358,19 +364,19 @@ impl LogReader {
         if filter.is_all() {
             return self.tail_of_all(end, count);
         }
-        let mut seeking = Seeking { missing: count, at: end };
+        let mut search = TailSearch { missing: count, at: end };
         let mut before = end;
-        // Of a resource with few lines there is no need to look for more of them.
+        // Stop when all lines of the matching owners are found.
         let mut left = self.lines_at_most(filter);
         while go_on() && left > 0 {
             let Some(found) = self.take_back(filter, before, usize::MAX) else { break };
             before = found.next;
             left = left.saturating_sub(found.len() as u64);
-            if seeking.look_at(&found).is_break() {
+            if search.visit(&found).is_break() {
                 break;
             }
         }
-        seeking.at
+        search.at
     }
 
     fn lines_at_most(&self, filter: &Filter) -> u64 {
@@ -378,23 +384,23 @@ impl LogReader {
         filter.resolve(&segments).extent(&segments).map_or(u64::MAX, |(_, count)| count)
     }
 
-    /// Passes over whole segments by their counts.
+    /// Skips whole segments by their counts.
     fn tail_of_all(&self, end: u64, count: usize) -> u64 {
-        let mut seeking = Seeking { missing: count, at: end };
+        let mut search = TailSearch { missing: count, at: end };
         let mut before = end;
         loop {
-            before = skip_whole(&lock(&self.shared.segments), before, &mut seeking);
+            before = skip_whole(&lock(&self.shared.segments), before, &mut search);
             let Some(found) = self.take_back(&Filter::default(), before, usize::MAX) else {
-                return seeking.at;
+                return search.at;
             };
             before = found.next;
-            if seeking.look_at(&found).is_break() {
-                return seeking.at;
+            if search.visit(&found).is_break() {
+                return search.at;
             }
         }
     }
 
-    /// How many lines of this level a resource has had.
+    /// Returns how many lines of this level a resource has had.
     pub fn count(&self, resource: &ResourceName, level: Level) -> u64 {
         let segments = lock(&self.shared.segments);
         let numbers = [Source::Build, Source::Runtime].map(|source| {
@@ -404,20 +410,20 @@ impl LogReader {
         numbers.iter().flatten().map(|written| written.levels[level as usize]).sum()
     }
 
-    /// The sections of what a resource runs, oldest first: its pods, their containers, its servers.
+    /// Returns the sections of what a resource runs, oldest first: its pods, their containers, its servers.
     pub fn sections(&self, resource: &ResourceName) -> Vec<SpanId> {
         let owner = Owner { resource: Some(resource.clone()), source: Source::Runtime };
         let segments = lock(&self.shared.segments);
         segments.owners.find(&owner).map(|number| segments.owners.sections(number)).unwrap_or_default()
     }
 
-    /// Whether a resource has ever had a line.
+    /// Returns whether a resource has ever had a line.
     pub fn knows(&self, resource: &ResourceName) -> bool {
         Level::ALL.iter().any(|level| self.count(resource, *level) > 0)
     }
 }
 
-/// Whether a sealed segment may have a wanted line, or stands for some that are lost.
+/// Returns whether a sealed segment may have a matching line, or represents lost ones.
 fn may_match(
     filter: &Filter,
     resolved: &Resolved,
@@ -426,34 +432,34 @@ fn may_match(
     summary: &Summary,
 ) -> bool {
     match segments.gap(index) {
-        Some(gap) => filter.notice(gap).is_some(),
+        Some(gap) => filter.gap_warning(gap).is_some(),
         None => resolved.may_match(filter, summary),
     }
 }
 
-/// What is to be said of a sealed segment that stands for lines that are lost.
-fn missing(filter: &Filter, segments: &Segments, index: usize) -> Option<Found> {
+/// Returns the lost lines that a sealed segment represents, with a warning; none if it is not a gap.
+fn find_gap(filter: &Filter, segments: &Segments, index: usize) -> Option<Lookup> {
     let gap = segments.gap(index)?;
-    Some(Found::Missing(gap.first..gap.end, filter.notice(gap)?))
+    Some(Lookup::Missing(gap.first..gap.end, filter.gap_warning(gap)?))
 }
 
-/// A line that says that others cannot be read.
+/// Returns a warning about lines that cannot be read.
 fn unreadable(filter: &Filter, lines: &Range<u64>, seq: u64, time: Timestamp, error: &io::Error) -> Segment {
     let error = lilt_model::os_error::plain(&error.to_string());
     let count = lines.end - lines.start;
     let words =
         format!("lines are missing here: {count} lines of the session cannot be read from disk: {error}");
-    gap::notice(seq, time, filter.single_resource(), &words)
+    gap::warning(seq, time, filter.single_resource(), &words)
 }
 
-/// Looks backwards for the beginning of the last lines.
-struct Seeking {
+/// Searches backwards for the beginning of the last lines.
+struct TailSearch {
     missing: usize,
     at: u64,
 }
 
-impl Seeking {
-    fn look_at(&mut self, lines: &Lines) -> ControlFlow<()> {
+impl TailSearch {
+    fn visit(&mut self, lines: &Lines) -> ControlFlow<()> {
         for place in (0..lines.len()).rev() {
             if lines.marks(place).has(Marks::CONTINUES) {
                 continue;
@@ -468,18 +474,18 @@ impl Seeking {
     }
 }
 
-fn skip_whole(segments: &Segments, before: u64, seeking: &mut Seeking) -> u64 {
+fn skip_whole(segments: &Segments, before: u64, search: &mut TailSearch) -> u64 {
     let mut before = before;
     if before > segments.open().first || before == 0 {
         return before;
     }
     let mut index = segments.index_of(before - 1);
     while let Some(summary) = segments.summary(index) {
-        if summary.end != before || summary.begun as usize >= seeking.missing {
+        if summary.end != before || summary.begun as usize >= search.missing {
             break;
         }
-        seeking.missing -= summary.begun as usize;
-        seeking.at = summary.first;
+        search.missing -= summary.begun as usize;
+        search.at = summary.first;
         before = summary.first;
         let Some(earlier) = index.checked_sub(1) else { break };
         index = earlier;
@@ -487,7 +493,7 @@ fn skip_whole(segments: &Segments, before: u64, seeking: &mut Seeking) -> u64 {
     before
 }
 
-/// Where a line is in a segment, or would be.
+/// Returns the index of a line in a segment, or where it would be.
 fn index_in(segment: &Segment, seq: u64) -> usize {
     let index = seq.saturating_sub(segment.first);
     usize::try_from(index).unwrap_or(usize::MAX).min(segment.entries.len())

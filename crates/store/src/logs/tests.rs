@@ -1,4 +1,4 @@
-//! The store against simple models of it.
+//! Compares the log with simple models.
 
 mod assembly;
 mod properties;
@@ -34,7 +34,7 @@ fn secret(key: &str, value: &str) -> Secret {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "stands in for a full disk")]
-fn lines_that_a_full_disk_cost_are_counted_where_they_are_missing() {
+fn lost_lines_are_counted_where_they_are_missing() {
     let folder = tempfile::tempdir().expect("a folder");
     let (writer, reader) = small(folder.path(), u64::MAX);
     let mut web = span(&writer, "web");
@@ -46,21 +46,21 @@ fn lines_that_a_full_disk_cost_are_counted_where_they_are_missing() {
         }
     };
     write(0..70);
-    // A directory in the place of a file stands for a disk that takes no more.
+    // A directory at the path of a file simulates a full disk.
     let next = crate::segments::file::path(folder.path(), 70);
     std::fs::create_dir(next).expect("a directory");
     write(70..1000);
     let lines = reader.read(0, 10_000);
     let lost = reader.lost(&Filter::default());
-    let is_notice = |line: &&Line| line.text.contains("are missing here");
-    assert_eq!(lines.iter().filter(is_notice).count(), 1, "{:?}", texts(&lines));
-    // The notice stands in the place of a line that is lost.
+    let is_warning = |line: &&Line| line.text.contains("are missing here");
+    assert_eq!(lines.iter().filter(is_warning).count(), 1, "{:?}", texts(&lines));
+    // The warning replaces one lost line.
     assert_eq!(lines.len() as u64 - 1 + lost, reader.end());
     let expected = format!("WARNING: {lost} lines are missing here: they could not be written to disk");
     let place = lines.iter().position(|line| line.text == expected).expect("it is there");
     assert_eq!(lines[place - 1].text, "line 69");
     assert!(lines.windows(2).all(|pair| pair[0].seq < pair[1].seq));
-    // Backwards, and from the middle of what is missing.
+    // Backwards, and from the middle of the gap.
     let back = reader.page_back(&Filter::default(), reader.end(), 10_000).0;
     assert_eq!(texts(&back), texts(&lines));
     assert_eq!(reader.read(100, 1)[0].text, expected);
@@ -73,12 +73,12 @@ fn lines_that_a_full_disk_cost_are_counted_where_they_are_missing() {
         of_owners += lost;
         let lines = reader.page(&filter, 0, 10_000).0;
         let expected = format!("WARNING: {lost} lines are missing here: they could not be written to disk");
-        let notices: Vec<&Line> = lines.iter().filter(is_notice).collect();
+        let notices: Vec<&Line> = lines.iter().filter(is_warning).collect();
         assert_eq!(notices.iter().map(|line| &*line.text).collect::<Vec<_>>(), [&*expected]);
         assert_eq!(notices[0].resource, Some(name.into()));
         assert_eq!(texts(&reader.page_back(&filter, reader.end(), 10_000).0), texts(&lines));
     }
-    // The store's own warning is not written by either of them, and is the first of the lines that stay or are lost.
+    // The first line, stored or lost, is the store's own warning, which has no owner.
     assert!(of_owners == lost || of_owners + 1 == lost, "{of_owners} of {lost}");
     let other = Filter { resources: vec!["other".into()], ..Filter::default() };
     assert_eq!((reader.lost(&other), reader.page(&other, 0, 10).0.len()), (0, 0));
@@ -86,7 +86,7 @@ fn lines_that_a_full_disk_cost_are_counted_where_they_are_missing() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "stands in for a full disk")]
-fn lines_that_were_never_written_to_disk_are_no_older_ones() {
+fn unwritten_lines_do_not_count_as_deleted() {
     let folder = tempfile::tempdir().expect("a folder");
     let (writer, reader) = small(folder.path(), u64::MAX);
     std::fs::create_dir(crate::segments::file::path(folder.path(), 0)).expect("a directory");
@@ -100,13 +100,13 @@ fn lines_that_were_never_written_to_disk_are_no_older_ones() {
 
 #[tokio::test(start_paused = true)]
 #[expect(clippy::disallowed_methods, reason = "stands in for a full disk")]
-async fn log_is_written_again_when_the_disk_has_room() {
+async fn writing_resumes_when_the_disk_has_space() {
     let folder = tempfile::tempdir().expect("a folder");
     let (writer, reader) = small(folder.path(), 20_000);
     let mut out = span(&writer, "web");
     let mut write =
         |range: std::ops::Range<u32>| range.for_each(|line| out.write(format!("line {line}\n").as_bytes()));
-    // Stands for a disk that takes nothing: the path is no directory.
+    // Simulates a full disk: the path is not a directory.
     std::fs::remove_dir(folder.path()).expect("it is empty");
     std::fs::write(folder.path(), b"").expect("a file");
     write(0..500);
@@ -121,7 +121,7 @@ async fn log_is_written_again_when_the_disk_has_room() {
     let count = |words: &str| reader.read(0, 10_000).iter().filter(|line| line.text.contains(words)).count();
     assert_eq!(count("are missing here"), 1);
     assert_eq!(count("is written to disk again"), 1);
-    // The limit removes the notice with what is as old.
+    // The limit deletes the warning together with lines of its age.
     write(600..3000);
     assert_eq!(count("are missing here"), 0);
     assert!(reader.begin() > 500);
@@ -131,7 +131,7 @@ async fn log_is_written_again_when_the_disk_has_room() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "stands in for a broken disk")]
-fn lines_that_cannot_be_read_leave_a_notice() {
+fn unreadable_lines_are_replaced_by_a_warning() {
     let folder = tempfile::tempdir().expect("a folder");
     let (writer, reader) = small(folder.path(), u64::MAX);
     let mut out = span(&writer, "web");

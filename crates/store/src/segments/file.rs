@@ -1,4 +1,4 @@
-//! A segment as a file. The only module of the store that touches files. A file is written once and never changed.
+//! Segment files. This is the only module of the store that accesses files. A file is written once and never changed.
 #![expect(
     clippy::disallowed_methods,
     reason = "this is the module through which log segments reach the disk"
@@ -15,19 +15,19 @@ use lilt_model::{ResourceName, SpanId, Timestamp};
 
 use super::segment::{Entry, Marks, Owner, Segment, SpanOwner};
 
-/// How often a file is read while this machine lacks what that needs, and the pause between two attempts.
+/// How often reading a file is tried during a shortage of this machine, and the pause between two attempts.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
 const HEAD: usize = 24;
 const ENTRY: usize = 15;
 
-/// Where the segment that begins with this line is.
+/// Returns the path of the segment that begins with this line.
 pub(crate) fn path(folder: &Path, first: u64) -> PathBuf {
     folder.join(format!("{first:020}.lines"))
 }
 
-/// Returns the file's size.
+/// Writes a segment. Returns the file's size.
 pub(crate) fn write(path: &Path, segment: &Segment) -> io::Result<u64> {
     let spans: usize = segment.spans.iter().map(|span| span.id.as_str().len() + 80).sum();
     let mut head = Vec::with_capacity(HEAD + spans + segment.entries.len() * ENTRY);
@@ -58,7 +58,7 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(text.as_bytes());
 }
 
-/// Reads a segment back. A shortage of descriptors or memory is waited for, for a moment.
+/// Reads a segment. Retries for a moment if this machine lacks descriptors or memory.
 pub(crate) fn read(path: &Path) -> io::Result<Segment> {
     let mut attempts = 1;
     let bytes = loop {
@@ -92,7 +92,7 @@ fn parse(bytes: &[u8]) -> Option<Segment> {
     Some(Segment { first, entries, text, spans })
 }
 
-/// One that is gone already is no harm.
+/// Deletes a file, if it exists.
 pub(crate) fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }

@@ -1,4 +1,4 @@
-//! Lines between others that are lost because they could not be written to disk.
+//! Gaps: lines that are lost because they could not be written to disk.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use lilt_model::{ResourceName, SpanId, Timestamp};
 
 use super::segment::{Entry, Marks, Owner, Segment, SpanOwner};
 
-/// Lines in a row that are lost, and whose they were.
+/// Consecutive lost lines, and their owners.
 #[derive(Debug)]
 pub(crate) struct Gap {
     pub(crate) first: u64,
@@ -16,16 +16,16 @@ pub(crate) struct Gap {
     owners: HashMap<Owner, Lost>,
 }
 
-/// What one owner lost.
+/// The lost lines of one owner.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lost {
     count: u64,
-    /// The number of the last of its lines.
+    /// The number of the last one.
     last: u64,
 }
 
 impl Gap {
-    /// Returns what is lost with a segment.
+    /// Returns the gap that a lost segment leaves.
     pub(crate) fn of(segment: &Segment) -> Gap {
         let mut by_span = vec![Lost::default(); segment.spans.len()];
         let mut latest = Timestamp(i64::MIN);
@@ -53,7 +53,7 @@ impl Gap {
         *known = Lost { count: known.count + lost.count, last: known.last.max(lost.last) };
     }
 
-    /// How many lines of the wanted owners are lost.
+    /// Returns how many lines of matching owners are lost.
     pub(crate) fn count(&self, is_wanted: impl Fn(&Owner) -> bool) -> u64 {
         self.owners.iter().filter(|(owner, _)| is_wanted(owner)).map(|(_, lost)| lost.count).sum()
     }
@@ -62,8 +62,8 @@ impl Gap {
         self.latest
     }
 
-    /// Returns a line, in the place of the last that the wanted owners lost, that says so; none if they lost none.
-    pub(crate) fn notice(
+    /// Returns a warning in place of the last lost line of the matching owners; none if they lost none.
+    pub(crate) fn warning(
         &self,
         is_wanted: impl Fn(&Owner) -> bool,
         resource: Option<ResourceName>,
@@ -72,12 +72,12 @@ impl Gap {
         let last = wanted.map(|(_, lost)| *lost).filter(|lost| lost.count > 0).map(|lost| lost.last).max()?;
         let count = self.count(is_wanted);
         let words = format!("{count} lines are missing here: they could not be written to disk");
-        Some(notice(last, self.latest, resource, &words))
+        Some(warning(last, self.latest, resource, &words))
     }
 }
 
-/// Returns a warning of the store's own, as a segment.
-pub(crate) fn notice(seq: u64, time: Timestamp, resource: Option<ResourceName>, words: &str) -> Segment {
+/// Returns a segment with a warning of the store itself.
+pub(crate) fn warning(seq: u64, time: Timestamp, resource: Option<ResourceName>, words: &str) -> Segment {
     let span = SpanOwner { id: SpanId::new("log"), owner: Owner { resource, source: Source::Runtime } };
     let text = format!("WARNING: {words}\n");
     let marks = Marks::of(Level::Warn);

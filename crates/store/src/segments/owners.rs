@@ -1,4 +1,4 @@
-//! Whose lines there are, with their numbers in the summaries of segments, and how many lines each has.
+//! The owners of lines, with the numbers that summaries of segments use for them and the number of their lines.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,23 +8,23 @@ use lilt_model::log::Source;
 use super::segment::{Owner, SpanOwner};
 use super::summary::OwnerNumber;
 
-/// What one owner wrote so far, given up or not.
+/// The lines that an owner wrote so far, including deleted ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
     pub(crate) levels: [u64; 3],
-    /// The number of its first line, and the one behind its last.
+    /// The number of its first line, and the one after its last.
     pub(crate) first: u64,
     pub(crate) end: u64,
 }
 
-/// The sections of what a resource runs that are remembered; of the oldest pods only the lines are kept.
-const SECTIONS: usize = 64;
+/// How many sections of a resource are remembered. Those of the oldest pods are forgotten.
+const MAX_SECTIONS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     numbers: HashMap<Owner, OwnerNumber>,
     written: Vec<Written>,
-    /// Oldest first. What updates said is told apart by its headlines, and would be many.
+    /// Sections of what resources run, oldest first. Sections of updates are not kept: there are many, and headlines mark them.
     sections: HashMap<OwnerNumber, VecDeque<SpanId>>,
 }
 
@@ -39,8 +39,8 @@ impl Owners {
         number
     }
 
-    /// A section of this owner begins, maybe not for the first time.
-    pub(super) fn begins(&mut self, number: OwnerNumber, span: &SpanOwner) {
+    /// Adds a section of this owner, if it is new.
+    pub(super) fn add_section(&mut self, number: OwnerNumber, span: &SpanOwner) {
         if span.owner.source != Source::Runtime || span.owner.resource.is_none() {
             return;
         }
@@ -48,7 +48,7 @@ impl Owners {
         if sections.contains(&span.id) {
             return;
         }
-        if sections.len() == SECTIONS {
+        if sections.len() == MAX_SECTIONS {
             sections.pop_front();
         }
         sections.push_back(span.id.clone());
@@ -58,7 +58,7 @@ impl Owners {
         self.sections.get(&number).into_iter().flatten().cloned().collect()
     }
 
-    /// None: it has never been heard of.
+    /// Returns the number of an owner; none if it has no lines.
     pub(crate) fn find(&self, owner: &Owner) -> Option<OwnerNumber> {
         self.numbers.get(owner).copied()
     }
@@ -71,8 +71,8 @@ impl Owners {
         self.written.get(number as usize).copied().unwrap_or_default()
     }
 
-    /// Lines from `first` up to `end` are of this owner, so many of each level.
-    pub(super) fn wrote(&mut self, number: OwnerNumber, levels: [u64; 3], first: u64, end: u64) {
+    /// Records that lines from `first` up to `end` are of this owner, with their number for each level.
+    pub(super) fn add_lines(&mut self, number: OwnerNumber, levels: [u64; 3], first: u64, end: u64) {
         let Some(written) = self.written.get_mut(number as usize).filter(|_| end > first) else { return };
         if written.levels == [0; 3] {
             written.first = first;

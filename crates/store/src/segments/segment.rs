@@ -1,25 +1,25 @@
-//! Some thousand lines in a row, compact.
+//! A segment: some thousand consecutive lines in compact form.
 
 use lilt_model::log::{Level, Line, Source};
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use serde::Serialize;
 
-/// Whom the lines of a span belong to.
+/// Who wrote the lines of a span.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Owner {
-    /// None: lilt itself.
+    /// None: lilt.
     pub(crate) resource: Option<ResourceName>,
     pub(crate) source: Source,
 }
 
-/// A span as a segment knows it.
+/// A span and its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SpanOwner {
     pub(crate) id: SpanId,
     pub(crate) owner: Owner,
 }
 
-/// What is to know of a line beside its text.
+/// Flags and level of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks(pub(crate) u8);
 
@@ -52,7 +52,7 @@ impl Marks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) time: Timestamp,
-    /// Where the line ends in the text, behind its line end; it begins where the one before ends.
+    /// The end of the line in the text, after its line end. It begins where the previous one ends.
     pub(crate) end: u32,
     /// Index into the segment's spans.
     pub(crate) span: u16,
@@ -64,7 +64,7 @@ pub(crate) struct Segment {
     /// The number of the first line.
     pub(crate) first: u64,
     pub(crate) entries: Vec<Entry>,
-    /// Every line with a line end, so that it can be searched as a whole.
+    /// All lines, each with a line end, so that they can be searched at once.
     pub(crate) text: String,
     pub(crate) spans: Vec<SpanOwner>,
 }
@@ -100,13 +100,13 @@ impl Segment {
         }
     }
 
-    /// How many bytes it takes.
+    /// Returns its size in bytes.
     pub(crate) fn size(&self) -> usize {
         let spans: usize = self.spans.iter().map(|span| span.id.as_str().len() + 96).sum();
         self.text.len() + self.entries.len() * size_of::<Entry>() + spans
     }
 
-    /// A copy of some lines, and of what belongs to them.
+    /// Copies a range of lines.
     pub(crate) fn copy(&self, from: usize, until: usize) -> Segment {
         let begin = self.begin_of(from);
         let text_end = if until == from { begin } else { self.entries[until - 1].end as usize };
@@ -116,10 +116,10 @@ impl Segment {
             text: self.text[begin..text_end].to_owned(),
             spans: Vec::new(),
         };
-        // Where each span of ours is in the copy.
-        let mut places: Vec<Option<u16>> = vec![None; self.spans.len()];
+        // The index of each span in the copy.
+        let mut indices: Vec<Option<u16>> = vec![None; self.spans.len()];
         for entry in &self.entries[from..until] {
-            let place = &mut places[usize::from(entry.span)];
+            let place = &mut indices[usize::from(entry.span)];
             let span = *place.get_or_insert_with(|| {
                 copy.spans.push(self.spans[usize::from(entry.span)].clone());
                 (copy.spans.len() - 1) as u16
@@ -130,7 +130,7 @@ impl Segment {
     }
 }
 
-/// A line where it is kept. Written as JSON it is a [`Line`].
+/// A line of a segment. Its JSON is that of a [`Line`].
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LineRef<'s> {
     pub seq: u64,

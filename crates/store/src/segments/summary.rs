@@ -1,15 +1,14 @@
-//! What is known of a segment without looking into it: enough to see that nothing in it can match.
+//! The summary of a segment, from which readers see that no line in it can match.
 //!
-//! There may be tens of thousands of segments, and thousands of resources in each: a summary is small whatever is in
-//! its segment.
+//! There may be tens of thousands of segments with thousands of resources each, so the size of a summary is bounded.
 
 use lilt_model::Timestamp;
 use lilt_model::log::Level;
 
 use super::segment::{Marks, Segment};
 
-/// Up to so many owners are listed; more are only marked.
-const LISTED: usize = 24;
+/// Up to so many owners are listed exactly.
+const MAX_LISTED: usize = 24;
 const WORDS: usize = 16;
 
 /// The number of an owner in the session's table.
@@ -18,7 +17,7 @@ pub(crate) type OwnerNumber = u32;
 #[derive(Debug)]
 enum Owners {
     Listed(Vec<OwnerNumber>),
-    /// One bit of many for each owner: says for certain only that one is not there.
+    /// A Bloom filter: each owner sets one bit.
     Marked(Box<[u64; WORDS]>),
 }
 
@@ -27,16 +26,16 @@ pub(crate) struct Summary {
     pub(crate) first: u64,
     pub(crate) end: u64,
     pub(crate) latest: Timestamp,
-    /// How many lines of each level.
+    /// The number of lines of each level.
     pub(crate) levels: [u32; 3],
-    /// Lines that begin a line, and are no further piece of one.
+    /// The number of lines without those that continue one.
     pub(crate) begun: u32,
     pub(crate) headlines: u32,
     owners: Owners,
 }
 
 impl Summary {
-    /// `owners` are the numbers of the segment's spans' owners, in their order.
+    /// Summarizes a segment. `owners` are the numbers of the owners of its spans, in order.
     pub(crate) fn of(segment: &Segment, owners: &[OwnerNumber]) -> Summary {
         let mut summary = Summary {
             first: segment.first,
@@ -60,7 +59,7 @@ impl Summary {
         match &self.owners {
             Owners::Listed(listed) => listed.contains(&owner),
             Owners::Marked(words) => {
-                let (word, bit) = place(owner);
+                let (word, bit) = bit_position(owner);
                 words[word] & bit != 0
             }
         }
@@ -76,21 +75,21 @@ impl Owners {
         let mut listed = numbers.to_vec();
         listed.sort_unstable();
         listed.dedup();
-        if listed.len() <= LISTED {
+        if listed.len() <= MAX_LISTED {
             listed.shrink_to_fit();
             return Owners::Listed(listed);
         }
         let mut words = Box::new([0; WORDS]);
         for number in listed {
-            let (word, bit) = place(number);
+            let (word, bit) = bit_position(number);
             words[word] |= bit;
         }
         Owners::Marked(words)
     }
 }
 
-/// Owners are numbered as they come, so that those of one time fall on different bits.
-fn place(owner: OwnerNumber) -> (usize, u64) {
+/// Returns the word and bit of an owner. Owners that appear together have consecutive numbers, and so different bits.
+fn bit_position(owner: OwnerNumber) -> (usize, u64) {
     let bit = owner as usize % (WORDS * 64);
     (bit / 64, 1 << (bit % 64))
 }

@@ -1,4 +1,4 @@
-//! Readers that follow end with what readers of everything see, whenever they look.
+//! Readers that follow changes end with the same state as readers of everything, whenever they read.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,9 +108,9 @@ impl Page {
 }
 
 proptest! {
-    /// Page and watcher start anywhere, skip what they like, and end with the same as those who read everything at once.
+    /// Page and watcher start at any revision, skip any number of changes, and end with the same state.
     #[test]
-    fn following_gives_what_reading_everything_gives(
+    fn following_equals_reading_everything(
         commits in proptest::collection::vec((steps(), any::<bool>()), 1..40),
     ) {
         let (mut writer, reader) = store();

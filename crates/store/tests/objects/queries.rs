@@ -1,4 +1,4 @@
-//! Questions to the loop.
+//! Queries to the loop.
 
 use lilt_model::ResourceName;
 use lilt_store::QuerySubject;
@@ -18,7 +18,7 @@ async fn query_of_a_reader_that_is_gone_is_cancelled() {
 }
 
 #[tokio::test]
-async fn query_is_answered_with_what_it_is_about() {
+async fn query_is_answered_by_subject() {
     let (_writer, mut queries, reader) = store_with_queries();
     let asking = tokio::spawn(async move { reader.engine_state().await });
     let query = queries.next().await;
@@ -30,7 +30,7 @@ async fn query_is_answered_with_what_it_is_about() {
 #[tokio::test]
 async fn notices_are_known_after_the_loop_has_ended() {
     let (writer, queries, reader) = store_with_queries();
-    queries.leave_notices(vec![(ResourceName::new("web"), json!(["pulled"]))]);
+    queries.store_final_notices(vec![(ResourceName::new("web"), json!(["pulled"]))]);
     drop((writer, queries));
     assert_eq!(reader.notices("web".into()).await, Some(json!(["pulled"])));
     assert_eq!(reader.notices("other".into()).await, None);

@@ -1,4 +1,4 @@
-//! Single objects and lists.
+//! Reading single objects and lists.
 
 use lilt_api::ObjectKind;
 use lilt_model::Timestamp;
@@ -12,7 +12,7 @@ fn names(objects: &[Snapshot]) -> Vec<&str> {
 }
 
 #[test]
-fn objects_are_whole_and_versions_grow() {
+fn objects_are_complete_and_versions_increase() {
     let (mut writer, reader) = store();
     let at = Timestamp(1_500_000);
     writer.put(command("a", "1"));
@@ -60,7 +60,7 @@ fn managed_fields_are_for_readers_of_text_only() {
 }
 
 #[test]
-fn session_is_put_together_from_its_fragments() {
+fn session_is_joined_from_its_fragments() {
     let (mut writer, reader) = store();
     let key = Key::new(ObjectKind::Session, "Tiltfile");
     let rest = "{\"status\":{\"targets\":[1]}}";
@@ -98,7 +98,7 @@ fn object_names_its_owner_while_that_exists() {
 }
 
 #[test]
-fn objects_alike_but_for_a_word_keep_their_texts() {
+fn templated_objects_keep_their_texts() {
     let (mut writer, reader) = store();
     let button = |of: &str, is_on: bool| {
         let (name, rest) = (format!("toggle-{of}"), format!("{{\"spec\":\"{of}: {is_on}\"}}"));

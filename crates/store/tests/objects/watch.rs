@@ -5,11 +5,11 @@ use lilt_store::{Draft, Expired, WatchEventType};
 
 use super::{command, command_key, delete, put, resource, resource_key, store};
 
-/// A third of what is remembered.
+/// A third of the history.
 const BIG: usize = 700_000;
 
 #[test]
-fn watchers_see_every_change_until_they_fall_behind() {
+fn watchers_see_every_change_until_they_expire() {
     let (mut writer, reader) = store();
     put(&mut writer, [command("a", "1")]);
     put(&mut writer, [command("a", "2")]);
@@ -51,7 +51,7 @@ fn typed_and_text_objects_share_one_sequence() {
 }
 
 #[test]
-fn long_typed_objects_count_as_much_as_their_texts() {
+fn typed_objects_count_by_the_length_of_their_texts() {
     let (mut writer, reader) = store();
     for order in 1..=4 {
         let metadata = ObjectMeta { name: "web".into(), ..ObjectMeta::default() };

@@ -162,7 +162,7 @@ async fn build(
     let recipe = completed(recipe, bases, job.platform.as_deref());
     print_dockerfile(steps, &recipe.platform, &recipe.dockerfile);
     let inputs = BuildInputs::read(&recipe, context.settings.folder())?;
-    context.logs.hide_also(inputs.secrets_to_redact());
+    context.logs.add_secrets(inputs.secrets_to_redact());
     let mut known = None;
     if job.first {
         known = CacheSlot::of(engine, name, &recipe, &inputs).await;

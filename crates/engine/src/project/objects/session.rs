@@ -5,9 +5,7 @@ use lilt_api::{
     FileWatchSpec, KubernetesClusterConnection, RegistryHosting, RestartOnSpec, Session, SessionCISpec,
     SessionSpec, SessionStatus, StopOnSpec, Tiltfile, TiltfileSpec,
 };
-use lilt_model::cluster::ClusterInfo;
 use lilt_model::duration::display;
-use lilt_model::registry::Registry;
 use lilt_model::resource::Body;
 use lilt_model::{ClusterName, ResourceName};
 

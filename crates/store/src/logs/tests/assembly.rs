@@ -1,20 +1,20 @@
-//! What becomes of output that does not come line by line.
+//! Output that does not arrive line by line.
 
 use std::time::Duration;
 
 use lilt_model::log::Level;
 
 use super::{secret, span, store, texts};
-use crate::logs::EARLIER;
+use crate::logs::MAX_EARLIER_SECRETS;
 
-/// Lets so much time pass and the store notice it.
+/// Advances the time, and stores lines that are due.
 async fn pass(reader: &super::LogReader, time: Duration) {
     tokio::time::advance(time).await;
-    reader.show_partial();
+    reader.store_partial();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_is_shown_after_a_while_and_goes_on_where_it_stopped() {
+async fn prompt_is_stored_after_a_delay_and_continued() {
     let (writer, reader) = store();
     let mut out = span(&writer, "web");
     out.write(b"Name? ");
@@ -32,7 +32,7 @@ async fn a_prompt_is_shown_after_a_while_and_goes_on_where_it_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_that_was_shown_in_part_has_an_end_when_its_span_ends() {
+async fn partial_line_ends_with_its_span() {
     let (writer, reader) = store();
     let mut out = span(&writer, "web");
     out.write(b"bye");
@@ -46,7 +46,7 @@ async fn a_line_that_was_shown_in_part_has_an_end_when_its_span_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_character_or_line_end_that_came_in_part_waits_for_the_rest() {
+async fn incomplete_character_or_line_end_is_held_back() {
     let (writer, reader) = store();
     let mut out = span(&writer, "web");
     out.write(b"a\xe2\x82");
@@ -58,7 +58,7 @@ async fn a_character_or_line_end_that_came_in_part_waits_for_the_rest() {
 }
 
 #[test]
-fn a_line_written_over_is_its_last_state() {
+fn overwritten_line_has_its_last_state() {
     let (writer, reader) = store();
     let mut out = span(&writer, "web");
     out.write(b"10%\r20%\r");
@@ -70,7 +70,7 @@ fn a_line_written_over_is_its_last_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_progress_is_shown_now_and_then() {
+async fn long_progress_bar_is_stored_periodically() {
     let (writer, reader) = store();
     let mut out = span(&writer, "web");
     for second in 0..600 {
@@ -82,12 +82,12 @@ async fn a_long_progress_is_shown_now_and_then() {
     assert!((5..15).contains(&lines.len()), "{:?}", texts(&lines));
     assert_eq!(lines[0].text, "0 s");
     assert_eq!(lines.last().unwrap().text, "599 s");
-    // None of them is a further piece of another.
+    // None continues another line.
     assert!(lines.iter().all(|line| !line.continues), "{lines:?}");
 }
 
 #[test]
-fn a_very_long_line_is_kept_whole_in_pieces() {
+fn very_long_line_is_stored_in_pieces() {
     let folder = tempfile::tempdir().unwrap();
     let (writer, reader) =
         super::LogWriter::open(Some(folder.path().to_owned()), || lilt_model::Timestamp(7));
@@ -110,10 +110,10 @@ fn a_very_long_line_is_kept_whole_in_pieces() {
 }
 
 #[test]
-fn a_secret_is_found_however_it_is_cut() {
+fn secret_is_redacted_however_output_is_split() {
     for cut in 0..40 {
         let (writer, reader) = store();
-        writer.hide(&[secret("password", "hunter2hunter2")]);
+        writer.set_secrets(&[secret("password", "hunter2hunter2")]);
         let mut out = span(&writer, "web");
         let text = b"the password is hunter2hunter2, keep it\n";
         out.write(&text[..cut]);
@@ -123,9 +123,9 @@ fn a_secret_is_found_however_it_is_cut() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_beginning_of_a_secret_is_not_shown_while_the_rest_may_come() {
+async fn possible_beginning_of_a_secret_is_held_back() {
     let (writer, reader) = store();
-    writer.hide(&[secret("password", "hunter2hunter2")]);
+    writer.set_secrets(&[secret("password", "hunter2hunter2")]);
     let mut out = span(&writer, "web");
     for byte in b"is hunter2hunter2!" {
         out.write(&[*byte]);
@@ -138,12 +138,12 @@ async fn the_beginning_of_a_secret_is_not_shown_while_the_rest_may_come() {
 }
 
 #[test]
-fn a_secret_of_several_lines_is_taken_out_line_by_line() {
+fn secret_with_several_lines_is_redacted_line_by_line() {
     let key = "{\n  port: 8080\n\n  user: me\n}";
     let printed = "config: {\n    port: 8080\n\n    user: me\n} done\n{\nelse\nport: 8080\n";
     for size in 1..printed.len() {
         let (writer, reader) = store();
-        writer.hide(&[secret("other", "{\n  port: 1\n"), secret("config", key)]);
+        writer.set_secrets(&[secret("other", "{\n  port: 1\n"), secret("config", key)]);
         let mut out = span(&writer, "web");
         printed.as_bytes().chunks(size).for_each(|chunk| out.write(chunk));
         drop(out);
@@ -163,9 +163,9 @@ fn a_secret_of_several_lines_is_taken_out_line_by_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_begin_a_secret_is_shown_when_nothing_follows() {
+async fn held_back_line_is_stored_if_nothing_follows() {
     let (writer, reader) = store();
-    writer.hide(&[secret("config", "{\n  port: 8080\n}")]);
+    writer.set_secrets(&[secret("config", "{\n  port: 8080\n}")]);
     let mut out = span(&writer, "web");
     out.write(b"{\n");
     assert_eq!(reader.end(), 0);
@@ -177,26 +177,26 @@ async fn what_may_begin_a_secret_is_shown_when_nothing_follows() {
 }
 
 #[test]
-fn own_lines_have_no_secrets_either() {
+fn own_lines_are_redacted() {
     let (writer, reader) = store();
     let mut early = span(&writer, "web");
     early.info("before");
-    writer.hide(&[secret("password", "hunter2"), secret("key", "one line\nand another")]);
+    writer.set_secrets(&[secret("password", "hunter2"), secret("key", "one line\nand another")]);
     early.print(Level::Error, "it broke: hunter2\none line\nand another");
     let expected = ["before", "it broke: [redacted secret db:password]", "[redacted secret db:key]"];
     assert_eq!(texts(&reader.read(0, 10)), expected);
 }
 
 #[test]
-fn earlier_value_of_a_secret_stays_hidden() {
+fn earlier_value_of_a_secret_stays_redacted() {
     let (writer, reader) = store();
     let mut web = span(&writer, "web");
-    writer.hide(&[secret("password", "hunter2")]);
-    writer.hide(&[secret("password", "correct-horse")]);
+    writer.set_secrets(&[secret("password", "hunter2")]);
+    writer.set_secrets(&[secret("password", "correct-horse")]);
     web.info("hunter2 correct-horse");
-    // Not for ever: memory and time for each line grow with them.
-    for number in 0..=EARLIER {
-        writer.hide(&[secret("password", &format!("value-{number}-value"))]);
+    // Up to a limit, since memory and time per line grow with their number.
+    for number in 0..=MAX_EARLIER_SECRETS {
+        writer.set_secrets(&[secret("password", &format!("value-{number}-value"))]);
     }
     web.info("hunter2 value-0-value");
     let hidden = "[redacted secret db:password]";

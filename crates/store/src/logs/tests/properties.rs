@@ -1,4 +1,4 @@
-//! Random writers and readers, compared with lists.
+//! Compares random writers and readers with lists.
 #![expect(clippy::disallowed_methods, reason = "tests look at real files")]
 
 use std::collections::BTreeMap;
@@ -170,7 +170,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_line_is_kept_and_every_filter_finds_its_own(acts in acts(), page in 1_usize..30) {
+    fn every_line_is_stored_and_found_by_its_filters(acts in acts(), page in 1_usize..30) {
         let folder = tempfile::tempdir().unwrap();
         let sizes = Sizes { bytes: 60, lines: 7, recent: 1000, disk: u64::MAX };
         let (writer, reader) = LogWriter::open_sized(Some(folder.path().to_owned()), sizes, tick);
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn beyond_the_limit_the_oldest_lines_go_and_the_others_stay(count in 0_u64..600, limit in 2_000_u64..20_000) {
+    fn oldest_lines_are_deleted_beyond_the_limit(count in 0_u64..600, limit in 2_000_u64..20_000) {
         let folder = tempfile::tempdir().unwrap();
         let (writer, reader) = small(folder.path(), limit);
         let mut out = span(&writer, "web");
@@ -217,7 +217,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_given_up_is_told_once() {
+fn deleted_lines_are_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let (writer, reader) = small(folder.path(), 4_000);
     let mut out = span(&writer, "web");

@@ -1,7 +1,7 @@
-//! The level that a program tells of its own line, where the line is a JSON object as structured logs have them.
+//! The level in lines that are JSON objects, as programs with structured logs write them.
 //!
-//! Every line of output comes by here, so that what cannot be one is passed over by its first byte, and what says nothing
-//! bad by one search.
+//! Every line of output is checked, so that most lines must be excluded cheaply: other lines by their first byte, and
+//! objects without warnings and errors by one search.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,63 +13,63 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Members by which programs tell it; the page shows the same ones as the level.
+/// Members with the level. The page shows the same ones as the level.
 const KEYS: [&str; 4] = ["level", "severity", "lvl", "levelname"];
 
-/// How words for errors begin: `error`, `ERR`, `critical`, `emergency` …
+/// Prefixes of names of error levels: `error`, `ERR`, `critical`, `emergency` …
 const ERRORS: [&str; 7] = ["err", "fatal", "crit", "panic", "dpanic", "alert", "emerg"];
 const WARNINGS: &str = "warn";
 
-/// What a line must have somewhere to tell of something bad.
-static BAD: LazyLock<Regex> = LazyLock::new(|| {
+/// Matches in every line with a warning or an error.
+static MAY_BE_BAD: LazyLock<Regex> = LazyLock::new(|| {
     let (keys, errors) = (KEYS.join("|"), ERRORS.join("|"));
     let expression = format!("(?i)\"(?:{keys})\"\\s*:\\s*(?:\"(?:{WARNINGS}|{errors})|[456]0\\b)");
     Regex::new(&expression).expect("invariant: it is made of plain words")
 });
 
-/// Info, unless the line is a whole JSON object that says otherwise.
+/// Returns the level of a line: info, unless the line is a JSON object with another level.
 pub(super) fn level(line: &str) -> Level {
-    if !line.starts_with('{') || !line.trim_end().ends_with('}') || !BAD.is_match(line) {
+    if !line.starts_with('{') || !line.trim_end().ends_with('}') || !MAY_BE_BAD.is_match(line) {
         return Level::Info;
     }
-    serde_json::from_str::<Told>(line).map_or(Level::Info, |told| told.0)
+    serde_json::from_str::<ObjectLevel>(line).map_or(Level::Info, |object| object.0)
 }
 
-/// What an object says of itself, not one within it.
-struct Told(Level);
+/// The level among the members of an object, ignoring nested objects.
+struct ObjectLevel(Level);
 
-impl<'de> Deserialize<'de> for Told {
+impl<'de> Deserialize<'de> for ObjectLevel {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(LevelVisitor)
     }
 }
 
-struct Members;
+struct LevelVisitor;
 
-impl<'de> Visitor<'de> for Members {
-    type Value = Told;
+impl<'de> Visitor<'de> for LevelVisitor {
+    type Value = ObjectLevel;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
     }
 
-    /// To the end, because what is no JSON says nothing; the first level counts.
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Told, A::Error> {
-        let mut told = None;
+    /// Reads to the end, because invalid JSON has no level. The first level counts.
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<ObjectLevel, A::Error> {
+        let mut level = None;
         while let Some(key) = members.next_key::<Cow<'de, str>>()? {
-            if told.is_none() && KEYS.iter().any(|known| key.eq_ignore_ascii_case(known)) {
-                told = Some(of_value(&members.next_value::<Value>()?));
+            if level.is_none() && KEYS.iter().any(|known| key.eq_ignore_ascii_case(known)) {
+                level = Some(parse_level(&members.next_value::<Value>()?));
             } else {
                 members.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(Told(told.unwrap_or(Level::Info)))
+        Ok(ObjectLevel(level.unwrap_or(Level::Info)))
     }
 }
 
-fn of_value(value: &Value) -> Level {
+fn parse_level(value: &Value) -> Level {
     match value {
-        // As pino and bunyan count.
+        // Numbers as in pino and bunyan.
         Value::Number(number) => match number.as_u64() {
             Some(40) => Level::Warn,
             Some(50 | 60) => Level::Error,
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structured_lines_tell_their_level() {
+    fn json_objects_have_the_level_of_their_member() {
         for line in [
             r#"{"level":"error","msg":"no"}"#,
             r#"{"msg":"no", "LEVEL" : "ERROR"} "#,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_tells_nothing() {
+    fn other_lines_are_info() {
         for line in [
             "",
             "{",
