@@ -10,7 +10,7 @@ use lilt_store::Reader;
 
 /// Writes all that a store knows, and what its session left.
 pub(crate) async fn write(reader: Reader, path: &Path) -> Result<(), Failure> {
-    let reports = Reports::ask(&reader).await;
+    let reports = Reports::query(&reader).await;
     let all = || -> std::io::Result<()> {
         let mut file = files::create_private(path)?;
         file.write_all(SNAPSHOT_BEGIN.as_bytes())?;

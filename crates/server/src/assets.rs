@@ -14,8 +14,8 @@ use rust_embed::RustEmbed;
 #[allow_missing = true]
 struct BuiltPage;
 
-const NEVER_CHANGES: &str = "public, max-age=31536000, immutable";
-const ASK_AGAIN: &str = "no-cache";
+const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+const REVALIDATE: &str = "no-cache";
 
 const NOT_BUILT: &str = "<!doctype html><html lang=\"en\"><title>lilt: page not built</title>\
     <h1>The page is not part of this build</h1>\
@@ -23,30 +23,30 @@ const NOT_BUILT: &str = "<!doctype html><html lang=\"en\"><title>lilt: page not 
     <pre>cd web &amp;&amp; npm ci &amp;&amp; npm run build</pre>\
     <p>A release binary must be built anew after that.</p></html>";
 
-/// Every address that people see is the same page; it looks at the address itself.
+/// Serves the page for all its routes. The page evaluates the URL itself.
 pub(crate) async fn page(headers: HeaderMap) -> Response {
-    match file("index.html", &headers, ASK_AGAIN) {
+    match file("index.html", &headers, REVALIDATE) {
         Some(response) => response,
         None => (StatusCode::SERVICE_UNAVAILABLE, Html(NOT_BUILT)).into_response(),
     }
 }
 
 pub(crate) async fn icon(headers: HeaderMap) -> Response {
-    file("favicon.svg", &headers, ASK_AGAIN).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
+    file("favicon.svg", &headers, REVALIDATE).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
 }
 
-/// Of the page that asks for the token.
+/// Serves the stylesheet of the sign-in page.
 pub(crate) async fn login_style(headers: HeaderMap) -> Response {
-    file("login.css", &headers, ASK_AGAIN).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
+    file("login.css", &headers, REVALIDATE).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
 }
 
 pub(crate) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
-    // One folder, no way up; the reader of debug builds would follow one.
+    // No subfolders and no `..`, which debug builds would follow.
     if name.contains(['/', '\\']) {
         return StatusCode::NOT_FOUND.into_response();
     }
     let path = format!("assets/{name}");
-    file(&path, &headers, NEVER_CHANGES).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
+    file(&path, &headers, IMMUTABLE).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
 }
 
 fn file(path: &str, headers: &HeaderMap, caching: &'static str) -> Option<Response> {
@@ -92,7 +92,7 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// None: not a kind of file that the page consists of.
+/// Returns the content type of a file; none for kinds of files that the page does not have.
 fn content_type(path: &str) -> Option<&'static str> {
     Some(match path.rsplit_once('.')?.1 {
         "html" => "text/html; charset=utf-8",

@@ -34,30 +34,30 @@ use crate::html::escape;
 use crate::routes::is_page;
 use owner::{Auth, CodeRefusal, IssuedKeys, Visitor};
 
-/// As Tilt's clients send it.
+/// The header in which Tilt's clients send the token.
 const HEADER: &str = "x-tilt-token";
-/// As Tilt's pages had it: the token itself, for scripts that set it. No browser is given it.
+/// Tilt's cookie with the token itself, for scripts that set it. Browsers never get it.
 const TILT_COOKIE: &str = "Tilt-Token";
-/// In a link.
+/// The parameter of a link with the code.
 const PARAMETER: &str = "code";
 
-/// Tilt's WebSocket, and where in its address a script puts what `/api/websocket_token` returned.
+/// Tilt's WebSocket, and the parameter with the token from `/api/websocket_token`.
 const TILT_SOCKET: &str = "/ws/view";
 const SOCKET_PARAMETER: &str = "csrf";
 
-/// How long a browser keeps the cookie of a token that is kept: a year. Any other cookie ends with the browser, since
-/// no later session accepts it.
+/// How long a browser keeps the cookie if the token is kept: a year. Otherwise the cookie ends with the browser, since no
+/// later session accepts it.
 const REMEMBERED_SECONDS: u32 = 31_536_000;
 
-/// The longest challenge that is signed.
-const LONGEST_CHALLENGE: usize = 128;
+/// The maximum length of a challenge.
+const MAX_CHALLENGE: usize = 128;
 
 const LOGIN: &str = include_str!("auth/login.html");
 
-/// The check before every route but the page's files.
+/// The check of all routes except the page's files.
 #[derive(Clone)]
 pub(crate) struct AuthCheck {
-    /// None: whoever passes the origin check comes in; the user said so.
+    /// None: every request that passes the origin check is authorized, as configured by the user.
     auth: Option<Auth>,
     cookie: Arc<str>,
 }
@@ -70,13 +70,13 @@ pub(crate) struct Authorization {
     pub(crate) revoked: CancellationToken,
 }
 
-/// What a request brings to come in.
+/// The credential of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Credential {
     /// The token, in a header.
     Header,
     Cookie,
-    /// The socket's token, in the address of Tilt's WebSocket.
+    /// The socket token, in the URL of Tilt's WebSocket.
     Address,
     None,
 }
@@ -90,7 +90,7 @@ impl AuthCheck {
         let headers = request.headers();
         let text = |value: &HeaderValue| value.to_str().map(str::to_owned).unwrap_or_default();
         if let Some(given) = headers.get(HEADER) {
-            // A wrong one is not made good by a cookie.
+            // With a wrong token, a cookie does not count.
             let is_right = is_same_token(keys.token(), &text(given));
             return if is_right { Credential::Header } else { Credential::None };
         }
@@ -116,7 +116,7 @@ fn has_socket_token(keys: &AuthKeys, address: &Uri) -> bool {
     is_right && address.path() == TILT_SOCKET
 }
 
-/// The name by which the browser addresses the session.
+/// Returns the host name by which the browser addresses the session.
 fn own_host(headers: &HeaderMap) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     host.unwrap_or_default().to_ascii_lowercase()
@@ -128,15 +128,15 @@ pub(crate) async fn check(State(check): State<AuthCheck>, request: Request, next
     let is_visit = only_reads(&request) && is_page(request.uri().path());
     match check.credential(&issued.keys, &request) {
         Credential::Cookie if is_visit && has_code(request.uri()) => {
-            // A link that is opened again, or by a browser that is signed in already.
+            // A link that is opened again, or in a browser that is signed in.
             let target = without_code(request.uri());
             if let Some(code) = opened_code(&request) {
                 let _ = auth.redeem(&code, Visitor::SignedIn).await;
             }
             Redirect::to(&target).into_response()
         }
-        // The origin check has let only our own origin pass. A request that could do harm must have one: what sends a
-        // cookie and no origin is no page of ours.
+        // The origin check accepted only our own origin. A request that changes something must have one: a request with a
+        // cookie and without an origin does not come from our page.
         Credential::Cookie if !only_reads(&request) && !request.headers().contains_key(header::ORIGIN) => {
             refuse("A request with a cookie that changes something must have an Origin.\n")
         }
@@ -163,7 +163,7 @@ async fn authorized(
     let is_by_token = credential == Credential::Header;
     request.extensions_mut().insert(Authorization { is_by_token, revoked: revoked.clone() });
     let response = next.run(request).await;
-    // Followed logs and watches must end with the token; other responses are over soon.
+    // Followed logs and watches must end with the token. Other responses end soon.
     if response.body().size_hint().exact().is_some() {
         return response;
     }
@@ -179,14 +179,14 @@ fn only_reads(request: &Request) -> bool {
         && !request.headers().contains_key(header::UPGRADE)
 }
 
-/// The code of a link that somebody opens. Requests that only look at the link must not use it up.
+/// Returns the code of a link that somebody opens. Requests that only preview the link must not use it up.
 fn opened_code(request: &Request) -> Option<String> {
     let is_prefetch = ["sec-purpose", "purpose", "x-moz"].iter().any(|name| {
         let value = request.headers().get(*name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         value.contains("prefetch") || value.contains("preview")
     });
     let is_opened = *request.method() == Method::GET && !is_prefetch;
-    given_code(request.uri()).filter(|_| is_opened)
+    code_in(request.uri()).filter(|_| is_opened)
 }
 
 fn query_pairs(address: &Uri) -> Vec<(String, String)> {
@@ -197,14 +197,14 @@ fn has_code(address: &Uri) -> bool {
     query_pairs(address).iter().any(|(name, _)| name == PARAMETER)
 }
 
-/// The code of an address. In the form of the sign-in page people may paste a whole link.
-fn given_code(address: &Uri) -> Option<String> {
+/// Returns the code in a URL. In the form of the sign-in page people may paste a whole link.
+fn code_in(address: &Uri) -> Option<String> {
     let (_, given) = query_pairs(address).into_iter().find(|(name, _)| name == PARAMETER)?;
     let code = given.rsplit("code=").next().unwrap_or_default();
     Some(code.split('&').next().unwrap_or_default().trim().to_owned())
 }
 
-/// The same address as people may keep it.
+/// Returns the URL without the code.
 fn without_code(address: &Uri) -> String {
     let query = address.query().unwrap_or_default();
     let rest: Vec<&str> = query.split('&').filter(|part| part.split('=').next() != Some(PARAMETER)).collect();
@@ -214,7 +214,7 @@ fn without_code(address: &Uri) -> String {
     }
 }
 
-/// The rest of an address's query as fields of the form, so that it leads to what was asked for.
+/// Returns the rest of a URL's query as hidden fields of the form, so that signing in leads to the requested page.
 fn hidden_fields(address: &Uri) -> String {
     let field = |(name, value): &(String, String)| {
         format!("<input type=\"hidden\" name=\"{}\" value=\"{}\" />", escape(name), escape(value))
@@ -266,7 +266,7 @@ pub(crate) struct Challenge {
 /// `GET /api/proof`: shows a client that this process knows the token, before the client sends it.
 pub(crate) async fn proof(State(context): State<Context>, Query(query): Query<Challenge>) -> Response {
     match context.auth {
-        Some(auth) if query.challenge.len() <= LONGEST_CHALLENGE => {
+        Some(auth) if query.challenge.len() <= MAX_CHALLENGE => {
             auth.keys().prove(&query.challenge).into_response()
         }
         Some(_) => (StatusCode::BAD_REQUEST, "the challenge is too long\n").into_response(),
@@ -282,7 +282,7 @@ pub(crate) async fn rotate(
     let Some(auth) = context.auth else {
         return (StatusCode::CONFLICT, "this session has no token\n").into_response();
     };
-    // Who has only a cookie must not lock the user's commands out.
+    // A cookie is not sufficient: its holder must not lock out the user's commands.
     if !authorization.is_some_and(|Extension(authorization)| authorization.is_by_token) {
         return refuse("This needs the session's token in the header X-Tilt-Token.\n");
     }

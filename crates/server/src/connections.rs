@@ -1,4 +1,4 @@
-//! Accepting connections, all of them owned: none outlives [`accept`].
+//! Accepts and serves connections. None outlives [`accept`].
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -22,33 +22,33 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Listener;
 
-/// After a failed accept (out of file descriptors, mostly), so that the loop does not spin.
+/// The pause after a failed accept (mostly for lack of file descriptors), so that the loop does not spin.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
 
-/// How many connections may be open without a request that passed the token check. The oldest makes room for a new one:
-/// clients with a token pass the check at once, so others cannot keep them out.
-const MOST_UNAUTHENTICATED: usize = 256;
+/// How many connections may be open without a request that passed the token check. Beyond it, the oldest is closed:
+/// clients with a token pass the check at once, so others cannot lock them out.
+const MAX_UNAUTHENTICATED: usize = 256;
 
-/// Where few files may be open, these connections get this part of them: there are two such ports, and builds, forwards
-/// and logs need files, too.
+/// With a low limit of open files, the divisor of their share for these connections: there are two such ports, and
+/// builds, forwards and logs need files, too.
 const SHARE_OF_OPEN_FILES: u64 = 8;
 
-/// Below this a single browser would close its own connections.
-const FEWEST_UNAUTHENTICATED: usize = 16;
+/// With fewer, a single browser would close its own connections.
+const MIN_UNAUTHENTICATED: usize = 16;
 
 /// Returns how many files this process may have open; none if there is no limit.
 pub type OpenFileLimit = fn() -> Option<u64>;
 
-fn most_unauthenticated(open_files: Option<u64>) -> usize {
+fn max_unauthenticated(open_files: Option<u64>) -> usize {
     let share = open_files.map(|limit| usize::try_from(limit / SHARE_OF_OPEN_FILES).unwrap_or(usize::MAX));
-    share.map_or(MOST_UNAUTHENTICATED, |share| share.clamp(FEWEST_UNAUTHENTICATED, MOST_UNAUTHENTICATED))
+    share.map_or(MAX_UNAUTHENTICATED, |share| share.clamp(MIN_UNAUTHENTICATED, MAX_UNAUTHENTICATED))
 }
 
-/// How long a client may take for its request's head.
+/// The timeout for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a client may take for the rest of an answer when the session has ended. Whoever reads at all gets it at once.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The timeout for the rest of a response when the session has ended. A client that reads gets it at once.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) async fn accept(
     listener: Listener,
@@ -63,7 +63,7 @@ pub(crate) async fn accept(
     .await;
 }
 
-/// The same with TLS. Whoever does not speak it is not answered.
+/// Accepts connections with TLS, and closes others.
 pub(crate) async fn accept_tls(
     listener: Listener,
     acceptor: TlsAcceptor,
@@ -85,18 +85,18 @@ pub(crate) async fn accept_tls(
     .await;
 }
 
-/// The client at the other end of a connection. Every request carries it.
+/// The address of the client. An extension of every request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(SocketAddr);
 
 impl Peer {
-    /// Whether the client runs on this machine, or behind a tunnel or proxy that does.
+    /// Returns whether the client, or the tunnel or proxy in front of it, runs on this machine.
     pub(crate) fn is_local(self) -> bool {
         self.0.ip().to_canonical().is_loopback()
     }
 }
 
-/// Whether a connection has had a request that passed the token check. Every request carries it.
+/// Whether a connection has had a request that passed the token check. An extension of every request.
 #[derive(Clone, Debug, Default)]
 struct Admission(Arc<AdmissionState>);
 
@@ -107,7 +107,7 @@ struct AdmissionState {
     close: CancellationToken,
 }
 
-/// Notes that a request passed the token check. Belongs directly behind that check.
+/// Records that a request passed the token check. Must directly follow that check.
 pub(crate) async fn admit(request: Request, next: Next) -> Response {
     if let Some(admission) = request.extensions().get::<Admission>() {
         admission.0.is_admitted.store(true, Ordering::Relaxed);
@@ -115,7 +115,7 @@ pub(crate) async fn admit(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// The connections that are open without such a request, oldest first.
+/// The open connections without such a request, oldest first.
 #[derive(Debug, Default)]
 struct Unauthenticated(VecDeque<Weak<AdmissionState>>);
 
@@ -153,12 +153,12 @@ async fn accept_with<F>(
             () = cancel.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    // Small messages must not wait for more to come.
+                    // Small messages must not be delayed.
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "cannot set TCP_NODELAY");
                     }
-                    // A session raises the limit while it starts.
-                    let most = most_unauthenticated(open_files.and_then(|limit| limit()));
+                    // A session raises the limit while it starts, so it is read each time.
+                    let most = max_unauthenticated(open_files.and_then(|limit| limit()));
                     let admission = unauthenticated.add(most);
                     let closed = admission.0.close.clone();
                     let served = serve(stream, (Peer(peer), admission));
@@ -173,7 +173,7 @@ async fn accept_with<F>(
         }
     }
     let ended = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(LAST_WORDS, ended).await.is_err() {
+    if tokio::time::timeout(DRAIN_TIMEOUT, ended).await.is_err() {
         connections.shutdown().await;
     }
 }
@@ -218,7 +218,7 @@ mod tests {
         for (limit, most) in
             [(None, 256), (Some(1 << 20), 256), (Some(1024), 128), (Some(256), 32), (Some(64), 16)]
         {
-            assert_eq!(most_unauthenticated(limit), most, "{limit:?}");
+            assert_eq!(max_unauthenticated(limit), most, "{limit:?}");
         }
     }
 

@@ -1,6 +1,6 @@
-//! `GET /api/count`: how many lines are wanted, of all there are.
+//! `GET /api/count`: the number of lines that match a filter.
 //!
-//! An answer is bounded in how much is looked through for it: `next` says where to go on counting.
+//! One request searches a bounded part of the log. `next` is where to continue counting.
 
 use axum::Json;
 use axum::extract::{Query, State};
@@ -10,27 +10,28 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::Context;
-use crate::question::{self, Refusal, blocking, no_such_parameter, not_understood};
+use crate::log_query::{self, QueryError, blocking, invalid_parameter, unknown_parameter};
 
-/// Looks at the log for one answer, each through some dozen megabytes at most.
-const LOOKS: usize = 256;
+/// The number of searches for one response. Each reads some dozen megabytes at most.
+const MAX_SEARCHES: usize = 256;
 
-/// Lines taken at once.
-const TAKEN: usize = 100_000;
+/// How many lines are read at once.
+const CHUNK: usize = 100_000;
 
-/// The answer to `GET /api/count`.
+/// The response to `GET /api/count`.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct LineCount {
     pub count: u64,
-    /// Where to go on: `from` this number.
+    /// Where to continue: `from` this number.
     pub next: u64,
-    /// That was all, now.
+    /// Whether all lines are counted.
     pub done: bool,
 }
 
-/// `?from=N&until=N`, both optional, and which lines (see [`question::narrow`]). Headlines do not count unless they are
-/// asked for by their text: they come with lines of any level.
+/// Handles `?from=N&until=N`, both optional, and a filter (see [`log_query::add_parameter`]).
+///
+/// Headlines, which match at any level, only count if the filter has a text or a field.
 pub(crate) async fn count(
     State(context): State<Context>,
     Query(parameters): Query<Vec<(String, String)>>,
@@ -40,34 +41,40 @@ pub(crate) async fn count(
     let gone = CancellationToken::new();
     // A client that disconnects drops this future.
     let _guard = gone.clone().drop_guard();
-    Ok(Json(blocking(move || look(&logs, &filter, from, until, &gone)).await?))
+    Ok(Json(blocking(move || count_lines(&logs, &filter, from, until, &gone)).await?))
 }
 
-fn read(parameters: &[(String, String)]) -> Result<(Filter, u64, u64), Refusal> {
+fn read(parameters: &[(String, String)]) -> Result<(Filter, u64, u64), QueryError> {
     let mut filter = Filter::default();
     let (mut from, mut until) = (0, u64::MAX);
     for (name, value) in parameters {
-        let number = || value.parse::<u64>().map_err(|_| not_understood(name, value));
+        let number = || value.parse::<u64>().map_err(|_| invalid_parameter(name, value));
         match name.as_str() {
             "from" => from = number()?,
             "until" => until = number()?,
-            _ if question::narrow(&mut filter, name, value)? => {}
-            _ => return Err(no_such_parameter(name)),
+            _ if log_query::add_parameter(&mut filter, name, value)? => {}
+            _ => return Err(unknown_parameter(name)),
         }
     }
     Ok((filter, from, until))
 }
 
-fn look(logs: &LogReader, filter: &Filter, from: u64, until: u64, gone: &CancellationToken) -> LineCount {
+fn count_lines(
+    logs: &LogReader,
+    filter: &Filter,
+    from: u64,
+    until: u64,
+    gone: &CancellationToken,
+) -> LineCount {
     let end = logs.end().min(until);
     let by_text = filter.text.is_some() || !filter.fields.is_empty();
     let mut count = 0;
     let mut next = from;
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_SEARCHES {
         if next >= end || gone.is_cancelled() {
             break;
         }
-        let Some(found) = logs.take(filter, next, TAKEN) else {
+        let Some(found) = logs.take(filter, next, CHUNK) else {
             next = end;
             break;
         };
@@ -87,11 +94,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counting_stops_when_the_client_is_gone() {
+    fn counting_stops_when_the_client_disconnects() {
         let (writer, reader) = LogWriter::open(None, || Timestamp(7));
         writer.span(SpanId::new("a"), None, Source::Runtime).write(b"one\ntwo\n");
         let gone = CancellationToken::new();
-        let count = |gone: &CancellationToken| look(&reader, &Filter::default(), 0, u64::MAX, gone);
+        let count = |gone: &CancellationToken| count_lines(&reader, &Filter::default(), 0, u64::MAX, gone);
         assert_eq!((count(&gone).count, count(&gone).done), (2, true));
         gone.cancel();
         assert_eq!((count(&gone).count, count(&gone).next, count(&gone).done), (0, 0, false));

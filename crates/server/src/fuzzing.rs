@@ -1,4 +1,4 @@
-//! The object API on any request at all, for fuzzing: it panics if a promise is broken.
+//! Calls the object API with arbitrary requests, for fuzzing. Panics if an invariant is violated.
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, header};
@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, router};
 
-/// What is asked, and in which form. Written is nothing: the session would decide that.
-const ASKED: [(&str, &str, &str); 11] = [
+/// Methods, paths and content types of the requests. Nothing is written: the session would decide that.
+const REQUESTS: [(&str, &str, &str); 11] = [
     ("POST", "", "application/json"),
     ("PUT", "/known", "application/json"),
     ("PUT", "/known/status", "application/json"),
@@ -29,15 +29,16 @@ const ASKED: [(&str, &str, &str); 11] = [
     ("GET", "", "application/json"),
 ];
 
-/// The first two bytes choose what is asked of which kind; then comes a line with a query, then the body. Gives the
-/// object that would be written, if any would.
+/// Sends the request that `bytes` describe. Returns the object that would be written, if any.
+///
+/// The first two bytes select the request and the kind. A line with the query and the body follow.
 ///
 /// # Panics
-/// If the API breaks down, or takes what it would not serve.
+/// If the API fails internally, or accepts an object that it would not serve.
 pub fn api(bytes: &[u8]) -> Option<(&'static Kind, Value)> {
     let [kind, asked, rest @ ..] = bytes else { return None };
     let kind = &kinds().all()[usize::from(*kind) % kinds().all().len()];
-    let (method, place, form) = ASKED[usize::from(*asked) % ASKED.len()];
+    let (method, place, form) = REQUESTS[usize::from(*asked) % REQUESTS.len()];
     let (query, body) = match rest.iter().position(|byte| *byte == b'\n') {
         Some(end) => (&rest[..end], &rest[end + 1..]),
         None => (&[][..], rest),
@@ -50,11 +51,11 @@ pub fn api(bytes: &[u8]) -> Option<(&'static Kind, Value)> {
         .uri(address)
         .header(header::CONTENT_TYPE, form)
         .body(Body::from(body.to_vec()))
-        // No address at all.
+        // Not a valid URL.
         .ok()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let runtime = runtime.expect("invariant: a runtime without threads and sockets can be made");
-    let (code, text) = runtime.block_on(answer(kind, request));
+    let (code, text) = runtime.block_on(respond(kind, request));
     assert!(code < 500, "{code} {}", String::from_utf8_lossy(&text));
     let written = (200..300).contains(&code) && method != Method::GET && method != Method::DELETE;
     let object: Value = serde_json::from_slice(&text).unwrap_or_default();
@@ -66,8 +67,8 @@ pub fn api(bytes: &[u8]) -> Option<(&'static Kind, Value)> {
     Some((kind, object))
 }
 
-/// Of a session with one object of the kind.
-async fn answer(kind: &'static Kind, request: Request<Body>) -> (u16, Vec<u8>) {
+/// Returns the response of a session with one object of the kind.
+async fn respond(kind: &'static Kind, request: Request<Body>) -> (u16, Vec<u8>) {
     let (_, logs) = LogWriter::open(None, || Timestamp::ZERO);
     let (mut writer, _, reader) = lilt_store::open(logs);
     let metadata = json!({"name": "known", "labels": {"a": "b"}, "managedFields": [{
@@ -80,7 +81,7 @@ async fn answer(kind: &'static Kind, request: Request<Body>) -> (u16, Vec<u8>) {
     writer.commit(Timestamp::ZERO);
     let (writes, _) = mpsc::channel(1);
     let closing = CancellationToken::new();
-    // Watches end at once.
+    // Ends watches at once.
     closing.cancel();
     let api = Api { reader, writes, clock: || Timestamp::ZERO, version: "0".into(), closing };
     let answer = TowerToHyperService::new(router(api)).call(request).await;
@@ -96,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// JSON that looks like objects and patches, now and then.
+    /// Generates JSON, some of which is like objects and patches.
     fn body() -> impl Strategy<Value = String> {
         let name = prop::sample::select(vec![
             "apiVersion",
@@ -168,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_sent_is_answered(kind: u8, asked: u8, query in "[a-zA-Z=&,!()%0-9.]{0,30}", body in body()) {
+        fn every_request_is_answered(kind: u8, asked: u8, query in "[a-zA-Z=&,!()%0-9.]{0,30}", body in body()) {
             let mut bytes = vec![kind, asked];
             bytes.extend(format!("{query}\n{body}").into_bytes());
             api(&bytes);
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_is_taken_in_every_form() {
+    fn valid_objects_are_accepted_in_every_form() {
         let place = kinds().all().iter().position(|kind| kind.name == "ConfigMap").expect("a kind");
         let place = u8::try_from(place).expect("few kinds");
         let ask = |asked: u8, body: &str| {

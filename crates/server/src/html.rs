@@ -1,4 +1,4 @@
-//! Text in pages that the server itself writes.
+//! Text in HTML pages that the server generates.
 
 /// Escapes text for HTML, also within quotes.
 pub(crate) fn escape(text: &str) -> String {
@@ -10,7 +10,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // The server's pages are filled in at names in braces.
+            // Names in braces are placeholders of the server's pages.
             '{' => out.push_str("&#123;"),
             other => out.push(other),
         }

@@ -1,4 +1,4 @@
-//! What updates did and when, and all that the engine knows: for people who want to understand a session.
+//! Routes for inspecting a session: timelines, notices, objects in the cluster, the state of the engine.
 
 use axum::Json;
 use axum::extract::{Query, State};
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Context;
-use crate::requests::Refusal;
+use crate::requests::RequestError;
 
 #[derive(Deserialize)]
-pub(crate) struct Whose {
+pub(crate) struct TimelineQuery {
     resource: Option<ResourceName>,
 }
 
-/// The answer to `GET /api/timeline`.
+/// The response to `GET /api/timeline`.
 #[derive(Debug, Deserialize, Serialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct Timeline {
@@ -32,51 +32,52 @@ pub struct ResourceTimeline {
     pub updates: Vec<UpdateRecord>,
 }
 
-/// `GET /api/timeline?resource=NAME`: of one resource, or of all.
+/// `GET /api/timeline?resource=NAME`: the updates of one resource, or of all.
 pub(crate) async fn timeline(
     State(context): State<Context>,
-    Query(Whose { resource }): Query<Whose>,
-) -> Result<Json<Timeline>, Refusal> {
+    Query(TimelineQuery { resource }): Query<TimelineQuery>,
+) -> Result<Json<Timeline>, RequestError> {
     let found = context.reader.timeline(resource.as_ref().map(ResourceName::as_str));
     if let Some(name) =
         resource.filter(|name| found.is_empty() && context.reader.resource(name.as_str()).is_none())
     {
-        return Err(Refusal::Unknown(name));
+        return Err(RequestError::Unknown(name));
     }
     let resources = found.into_iter().map(|(name, updates)| ResourceTimeline { name, updates }).collect();
     Ok(Json(Timeline { resources }))
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Of {
+pub(crate) struct ResourceQuery {
     resource: ResourceName,
 }
 
-/// `GET /api/notices?resource=NAME`: what the cluster reported about its objects and pods, oldest first.
+/// `GET /api/notices?resource=NAME`: the Kubernetes events of its objects and pods, oldest first.
 pub(crate) async fn notices(
     State(context): State<Context>,
-    Query(Of { resource }): Query<Of>,
-) -> Result<Response, Refusal> {
+    Query(ResourceQuery { resource }): Query<ResourceQuery>,
+) -> Result<Response, RequestError> {
     if context.reader.resource(resource.as_str()).is_none() {
-        return Err(Refusal::Unknown(resource));
+        return Err(RequestError::Unknown(resource));
     }
-    answer(&context, context.reader.notices(resource).await)
+    response(&context, context.reader.notices(resource).await)
 }
 
-/// `GET /api/objects?resource=NAME`: its objects as the cluster has them now, with their conditions.
+/// `GET /api/objects?resource=NAME`: the current state of its objects in the cluster, with their conditions.
 pub(crate) async fn objects(
     State(context): State<Context>,
-    Query(Of { resource }): Query<Of>,
-) -> Result<Response, Refusal> {
+    Query(ResourceQuery { resource }): Query<ResourceQuery>,
+) -> Result<Response, RequestError> {
     if context.reader.resource(resource.as_str()).is_none() {
-        return Err(Refusal::Unknown(resource));
+        return Err(RequestError::Unknown(resource));
     }
-    answer(&context, context.reader.cluster_objects(resource).await)
+    response(&context, context.reader.cluster_objects(resource).await)
 }
 
-fn answer(context: &Context, found: Option<Value>) -> Result<Response, Refusal> {
-    let nobody = if context.snapshot.is_some() { Refusal::NotKept } else { Refusal::ShuttingDown };
-    Ok(Json(found.ok_or(nobody)?).into_response())
+fn response(context: &Context, found: Option<Value>) -> Result<Response, RequestError> {
+    let error =
+        if context.snapshot.is_some() { RequestError::NotInSnapshot } else { RequestError::ShuttingDown };
+    Ok(Json(found.ok_or(error)?).into_response())
 }
 
 /// `GET /api/dump/engine`

@@ -1,8 +1,8 @@
 //! The web port: page, WebSocket and commands.
 //!
-//! Reads the store and sends [`Request`]s; knows nothing of how they are carried out. Every route is behind
-//! [`origin_check`], so that a page of another site cannot read or steer a session, and all but the page's files are behind
-//! [`auth`]. A slow reader costs nothing: it gets the newest state when it can take it, never a queue of changes.
+//! Reads the store and sends [`Request`]s, without knowing how they are carried out. Every route is behind
+//! [`origin_check`], so that pages of other sites cannot read or control a session, and all routes except the page's files
+//! are behind [`auth`]. A slow reader costs nothing: it gets the newest state when it reads, never a queue of changes.
 
 mod api;
 mod assets;
@@ -15,11 +15,11 @@ mod html;
 mod inspect;
 pub mod lines;
 mod listen;
+mod log_query;
 pub mod logs;
 mod origin_check;
 pub mod protocol;
 mod proxy;
-mod question;
 mod requests;
 mod routes;
 mod sessions;
@@ -47,55 +47,55 @@ pub use origin_check::is_further_host;
 pub use proxy::ProxiedApi;
 pub use sessions::RunningSession;
 
-/// Who may come in.
+/// Access control and other options of the web port.
 #[derive(Debug, Default)]
 pub struct ServeOptions {
-    /// Names by which browsers may address the server besides `localhost`, `127.0.0.1` and `[::1]`: the `--host` given
-    /// by the user, say. `name` means this server's own port.
+    /// Names by which browsers may address the server in addition to `localhost`, `127.0.0.1` and `[::1]`, such as the
+    /// user's `--host`. `name` means this server's own port.
     pub allowed_hosts: Vec<String>,
-    /// Names of proxies and tunnels before it, whose pages may be encrypted: `name`, or `name:port` for one that has
-    /// neither this server's own port nor the usual one. See [`is_further_host`].
+    /// Names of proxies and tunnels in front of it, which may use HTTPS: `name`, or `name:port` for another port than this
+    /// server's own and the default one. See [`is_further_host`].
     pub further_hosts: Vec<String>,
-    /// The command line that starts this server, such as `lilt up`, for advice on its flags.
+    /// The command that starts this server, such as `lilt up`, for hints about its flags.
     pub command: String,
     /// See [`OpenFileLimit`]; none: no limit is known.
     pub open_files: Option<OpenFileLimit>,
     /// lilt's own version, shown on the page.
     pub version: String,
-    /// Owns the token that browsers and scripts need; none: they need nothing, for those who have access control of their
-    /// own before it.
+    /// Owns the token that browsers and scripts need. None: no token is needed, for users with their own access control in
+    /// front of it.
     pub auth: Option<AuthOwner>,
     /// The object API, for the page.
     pub api: Option<ProxiedApi>,
-    /// The sessions of this user that run now.
+    /// Returns the running sessions of this user.
     pub sessions: Option<fn() -> Vec<RunningSession>>,
-    /// What is served is a snapshot, made then.
+    /// The time of the snapshot, if the server shows a snapshot.
     pub snapshot: Option<Timestamp>,
 }
 
-/// What every route sees.
+/// The state that all routes share.
 #[derive(Clone, Debug)]
 struct Context {
     reader: Reader,
-    /// Whether the object API is offered, through which buttons are clicked.
+    /// Whether the object API is available, which handles clicks of buttons.
     has_api: bool,
-    /// The host's; a snapshot needs none.
+    /// The host's clock. None for a snapshot, which needs none.
     clock: Option<fn() -> Timestamp>,
     sessions: Option<fn() -> Vec<RunningSession>>,
     auth: Option<Auth>,
     port: u16,
     requests: mpsc::Sender<Request>,
     version: Arc<str>,
-    /// Tells pages that reconnect whether what they know is still of this session.
+    /// Identifies the session, so that pages that reconnect notice another one.
     session_id: Arc<str>,
     snapshot: Option<Timestamp>,
-    /// Ends the WebSockets.
+    /// Cancelled to close the WebSockets.
     closing: CancellationToken,
-    /// Knows the WebSockets that have not ended yet.
+    /// Tracks the open WebSockets.
     sockets: TaskTracker,
 }
 
-/// Serves until cancelled. When this future ends, or is dropped, no connection is left.
+/// Serves the web port until cancelled. When this future ends or is dropped, all connections are closed.
 pub async fn serve(
     listener: Listener,
     options: ServeOptions,
@@ -146,11 +146,11 @@ fn random_id() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
-/// What the API's port needs beside the store.
+/// Options of the object API's port.
 #[derive(Clone, Debug)]
 pub struct ApiOptions {
     pub credentials: Credentials,
-    /// The host's.
+    /// The host's clock.
     pub clock: fn() -> Timestamp,
     /// See [`OpenFileLimit`]; none: no limit is known.
     pub open_files: Option<OpenFileLimit>,
@@ -158,7 +158,7 @@ pub struct ApiOptions {
     pub version: String,
 }
 
-/// Serves the object API until cancelled. When this future ends, or is dropped, no connection is left.
+/// Serves the object API until cancelled. When this future ends or is dropped, all connections are closed.
 pub async fn serve_api(
     listener: TcpListener,
     options: ApiOptions,

@@ -1,8 +1,8 @@
-//! Opening the web port: one socket for each address that the host name stands for.
+//! Opens the web port: one socket for each address of the host name.
 //!
-//! A browser that opens `localhost` may connect to `127.0.0.1` or to `[::1]`. If lilt held only one of them, another
-//! process could listen on the other one and be sent the user's sign-in link and cookie. So all of them are held, and a
-//! port of which somebody else holds one is taken.
+//! A browser that opens `localhost` may connect to `127.0.0.1` or to `[::1]`. If lilt listened on only one of them, another
+//! process could listen on the other one and get the user's sign-in link and cookie. So lilt listens on all addresses, and
+//! a port counts as in use if another process listens on one of them.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,10 +13,10 @@ use lilt_model::Failure;
 use lilt_model::localhost::is_localhost;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// How often a random port is chosen before giving up: another process may hold the chosen one on one of the addresses.
+/// How many random ports are tried: another process may listen on one of the addresses of a chosen port.
 const RANDOM_PORT_ATTEMPTS: usize = 20;
 
-/// Connections that may wait to be accepted, on each socket.
+/// How many connections may wait to be accepted on each socket.
 const BACKLOG: u32 = 1024;
 
 /// The open sockets of one port; at least one.
@@ -52,7 +52,7 @@ impl Listener {
         self.addresses.first().map_or(0, SocketAddr::port)
     }
 
-    /// Where it listens, in the order of preference.
+    /// Returns the addresses it listens on, in the order of preference.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
@@ -75,8 +75,9 @@ impl TryFrom<TcpListener> for Listener {
     }
 }
 
-/// Listens on every address of `host`; port 0 chooses a free one. Addresses that this machine does not have (no IPv6, for
-/// example) are left out.
+/// Listens on all addresses of `host`. Port 0 chooses a free port.
+///
+/// Addresses that this machine does not have (for example without IPv6) are skipped.
 pub async fn bind(host: &str, port: u16) -> Result<Listener, BindError> {
     let addresses = addresses(host).await.map_err(|error| failure(host, port, &error))?;
     let mut bound = bind_all(&addresses, port).await;
@@ -94,8 +95,9 @@ pub async fn bind(host: &str, port: u16) -> Result<Listener, BindError> {
     })
 }
 
-/// The addresses to listen on for a host name. Links name `localhost` where all interfaces are listened on, so both
-/// loopback addresses are among them.
+/// Returns the addresses to listen on for a host name.
+///
+/// For all interfaces they contain both loopback addresses, since links have `localhost` then.
 async fn addresses(host: &str) -> io::Result<Vec<IpAddr>> {
     let loopbacks = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     if host.is_empty() || is_localhost(host) {
@@ -154,8 +156,9 @@ async fn bind_all(addresses: &[IpAddr], port: u16) -> Result<Listener, (SocketAd
     }
 }
 
-/// Opens a socket for one address. One for IPv6 takes no IPv4 connections, whatever the system's default is: IPv4 has a
-/// socket of its own, and that it is free has been checked.
+/// Opens a socket for one address.
+///
+/// A socket for IPv6 does not accept IPv4 connections, whatever the system's default is: IPv4 has a separate socket.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -165,7 +168,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
             socket
         }
     };
-    // As the standard library does: a port is free again as soon as its session has ended.
+    // As in the standard library, so that a port is free as soon as its session has ended.
     if cfg!(unix) {
         socket.set_reuseaddr(true)?;
     }
@@ -228,7 +231,7 @@ mod tests {
 
     #[tokio::test]
     async fn bind_leaves_out_addresses_that_this_machine_lacks() {
-        // Documentation addresses stand for IPv6 where there is none.
+        // A documentation address simulates a machine without IPv6.
         let absent: IpAddr = "2001:db8::1".parse().unwrap();
         let listener = bind_all(&[LOOPBACKS[0], absent], 0).await.unwrap();
         assert_eq!(listener.addresses().len(), 1);

@@ -1,7 +1,6 @@
-//! `GET /api/logs`: lines of the log, one JSON object each, as far as they are wanted and, if asked for, as they come.
+//! `GET /api/logs`: streams the lines of the log that match a filter, as JSON objects or text, and optionally follows.
 //!
-//! The client's speed sets the pace: the next lines are looked for when the last ones were taken, on a thread where that
-//! may take its time.
+//! The client's speed sets the pace: the next lines are read when the client has taken the last ones.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -13,27 +12,28 @@ use lilt_store::{Filter, LineRef, LogReader};
 use tokio_util::sync::CancellationToken;
 
 use crate::Context;
-use crate::question::{self, Refusal, blocking, check, no_such_parameter, not_understood};
+use crate::log_query::{self, QueryError, blocking, check_resource, invalid_parameter, unknown_parameter};
 
-/// Bytes after which a piece of the answer is sent.
-const PIECE: usize = 64 * 1024;
-/// Lines looked for at once.
+/// The size in bytes at which a chunk of the response is sent.
+const CHUNK: usize = 64 * 1024;
+/// How many lines are read at once.
 const PAGE: usize = 1000;
-/// How many lines from the beginning are no longer kept, in an answer that would begin with them.
+/// The header with the number of lines at the beginning of the response that are no longer stored.
 pub const MISSING: &str = "lilt-lines-missing";
-/// How many lines of the wanted resources and sources could not be written to disk. A line of the answer says where.
+/// The header with the number of lines of the matching resources and sources that could not be written to disk. Warnings
+/// among the lines show where.
 pub const LOST: &str = "lilt-lines-lost";
 
-/// Which lines (see [`question::narrow`]), and `from=N&tail=N&follow=true&format=text&download=NAME`, all of them optional.
+/// A filter (see [`log_query::add_parameter`]) and `from=N&tail=N&follow=true&format=text&download=NAME`, all optional.
 #[derive(Debug, Default)]
-struct Question {
+struct LogsQuery {
     filter: Filter,
-    /// No line before this number.
+    /// The number of the first line.
     from: Option<u64>,
     tail: Option<usize>,
     follow: bool,
     format: Format,
-    /// The name of the file that a browser shall write.
+    /// The name of the file for the browser to save.
     download: Option<String>,
 }
 
@@ -42,32 +42,32 @@ enum Format {
     /// One object per line.
     #[default]
     Json,
-    /// As people read it, without colours.
+    /// For people, without colours.
     Text,
 }
 
-impl Question {
-    fn read(parameters: &[(String, String)]) -> Result<Question, Refusal> {
-        let mut question = Question::default();
+impl LogsQuery {
+    fn read(parameters: &[(String, String)]) -> Result<LogsQuery, QueryError> {
+        let mut query = LogsQuery::default();
         for (name, value) in parameters {
-            let wrong = || not_understood(name, value);
+            let wrong = || invalid_parameter(name, value);
             match name.as_str() {
-                "from" => question.from = Some(value.parse().map_err(|_| wrong())?),
-                "tail" => question.tail = Some(value.parse().map_err(|_| wrong())?),
-                "follow" => question.follow = value.parse().map_err(|_| wrong())?,
+                "from" => query.from = Some(value.parse().map_err(|_| wrong())?),
+                "tail" => query.tail = Some(value.parse().map_err(|_| wrong())?),
+                "follow" => query.follow = value.parse().map_err(|_| wrong())?,
                 "format" => {
-                    question.format = match value.as_str() {
+                    query.format = match value.as_str() {
                         "json" => Format::Json,
                         "text" => Format::Text,
                         _ => return Err(wrong()),
                     }
                 }
-                "download" => question.download = Some(value.clone()),
-                _ if question::narrow(&mut question.filter, name, value)? => {}
-                _ => return Err(no_such_parameter(name)),
+                "download" => query.download = Some(value.clone()),
+                _ if log_query::add_parameter(&mut query.filter, name, value)? => {}
+                _ => return Err(unknown_parameter(name)),
             }
         }
-        Ok(question)
+        Ok(query)
     }
 
     fn headers(&self, missing: u64, lost: u64) -> HeaderMap {
@@ -80,7 +80,7 @@ impl Question {
         headers.insert(HeaderName::from_static(MISSING), HeaderValue::from(missing));
         headers.insert(HeaderName::from_static(LOST), HeaderValue::from(lost));
         if let Some(name) = &self.download {
-            // Nothing in a file's name may end the header's text.
+            // The file's name must not end the quoted string of the header.
             let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
             let name: String = name.chars().map(|it| if plain(it) { it } else { '_' }).collect();
             if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
@@ -90,21 +90,21 @@ impl Question {
         headers
     }
 
-    fn write(&self, line: &LineRef<'_>, piece: &mut Vec<u8>) {
+    fn write(&self, line: &LineRef<'_>, chunk: &mut Vec<u8>) {
         match self.format {
             Format::Json => {
-                // Writing to memory does not fail, and lines are JSON whatever is in them.
-                let _ = serde_json::to_writer(&mut *piece, line);
-                piece.push(b'\n');
+                // Writing to memory does not fail, and every line can be written as JSON.
+                let _ = serde_json::to_writer(&mut *chunk, line);
+                chunk.push(b'\n');
             }
             Format::Text => {
                 if !line.continues && self.filter.resources.len() != 1 {
                     let name = line.resource.map_or("", |name| name.as_str());
-                    piece.extend_from_slice(format!("{name} │ ").as_bytes());
+                    chunk.extend_from_slice(format!("{name} │ ").as_bytes());
                 }
-                piece.extend_from_slice(plain(line.text).as_bytes());
+                chunk.extend_from_slice(plain(line.text).as_bytes());
                 if !line.open {
-                    piece.push(b'\n');
+                    chunk.push(b'\n');
                 }
             }
         }
@@ -115,102 +115,103 @@ pub(crate) async fn logs(
     State(context): State<Context>,
     Query(parameters): Query<Vec<(String, String)>>,
 ) -> Result<Response, Response> {
-    let question = Question::read(&parameters).map_err(IntoResponse::into_response)?;
-    for resource in &question.filter.resources {
-        check(&context.reader, resource).map_err(IntoResponse::into_response)?;
+    let query = LogsQuery::read(&parameters).map_err(IntoResponse::into_response)?;
+    for resource in &query.filter.resources {
+        check_resource(&context.reader, resource).map_err(IntoResponse::into_response)?;
     }
     let logs = context.reader.logs().clone();
     let gone = CancellationToken::new();
-    // Whoever goes away while lines are looked for is not looked for any longer.
+    // Cancels the search when the client disconnects.
     let guard = gone.clone().drop_guard();
-    let mut answer = Answer { logs, next: 0, end: 0, question, gone, ending: context.closing.clone() };
-    let answer = blocking(move || {
-        answer.begin();
-        answer
+    let mut log_stream = LogStream { logs, next: 0, end: 0, query, gone, ending: context.closing.clone() };
+    let log_stream = blocking(move || {
+        log_stream.begin();
+        log_stream
     });
-    let answer = answer.await?;
-    let headers = answer.question.headers(answer.missing(), answer.logs.lost(&answer.question.filter));
-    let pieces = stream::unfold((answer, guard), |(answer, guard)| async move {
-        let (piece, answer) = answer.next_piece().await?;
-        Some((Ok::<_, std::convert::Infallible>(piece), (answer, guard)))
+    let log_stream = log_stream.await?;
+    let headers =
+        log_stream.query.headers(log_stream.missing(), log_stream.logs.lost(&log_stream.query.filter));
+    let chunks = stream::unfold((log_stream, guard), |(log_stream, guard)| async move {
+        let (chunk, log_stream) = log_stream.next_chunk().await?;
+        Some((Ok::<_, std::convert::Infallible>(chunk), (log_stream, guard)))
     });
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    Ok((headers, Body::from_stream(chunks)).into_response())
 }
 
-struct Answer {
+struct LogStream {
     logs: LogReader,
-    question: Question,
+    query: LogsQuery,
     next: u64,
-    /// Where to end if nobody follows.
+    /// Where to end unless the client follows.
     end: u64,
-    /// The client is.
+    /// Cancelled when the client disconnects.
     gone: CancellationToken,
-    /// The session is.
+    /// Cancelled when the session ends.
     ending: CancellationToken,
 }
 
-impl Answer {
+impl LogStream {
     fn begin(&mut self) {
         self.logs.store_partial();
         self.end = self.logs.end();
-        if let Some(count) = self.question.tail {
-            self.next = self.logs.tail(&self.question.filter, count, &|| !self.gone.is_cancelled());
+        if let Some(count) = self.query.tail {
+            self.next = self.logs.tail(&self.query.filter, count, &|| !self.gone.is_cancelled());
         }
-        self.next = self.next.max(self.question.from.unwrap_or_default());
+        self.next = self.next.max(self.query.from.unwrap_or_default());
     }
 
     fn missing(&self) -> u64 {
-        if self.question.tail.is_some() || self.question.filter.since.is_some() {
+        if self.query.tail.is_some() || self.query.filter.since.is_some() {
             0
         } else {
-            self.logs.begin().saturating_sub(self.question.from.unwrap_or_default())
+            self.logs.begin().saturating_sub(self.query.from.unwrap_or_default())
         }
     }
 
-    /// None: that was all.
-    async fn next_piece(mut self) -> Option<(Bytes, Answer)> {
+    /// Returns the next chunk; none at the end.
+    async fn next_chunk(mut self) -> Option<(Bytes, LogStream)> {
         loop {
-            // Asked before looking, so that the last look is a whole one.
+            // Checked before reading, so that the last read is complete.
             let over = self.ending.is_cancelled();
-            let (piece, answer) = blocking(move || {
-                let piece = self.look();
-                (piece, self)
+            let (chunk, log_stream) = blocking(move || {
+                let chunk = self.read_chunk();
+                (chunk, self)
             })
             .await
             .ok()?;
-            self = answer;
-            if !piece.is_empty() {
-                return Some((Bytes::from(piece), self));
+            self = log_stream;
+            if !chunk.is_empty() {
+                return Some((Bytes::from(chunk), self));
             }
             if self.next < self.logs.end().min(self.end) {
                 continue;
             }
-            if !self.question.follow || (over && self.end == u64::MAX) {
+            if !self.query.follow || (over && self.end == u64::MAX) {
                 return None;
             }
             tokio::select! {
                 _ = self.logs.grown(self.next) => {}
-                // One more look, for the last words.
+                // Read once more, for the last lines.
                 () = self.ending.cancelled() => {}
             }
             self.end = u64::MAX;
         }
     }
 
-    /// The next lines as JSON; none if there are none now, or none yet among those that were looked at.
-    fn look(&mut self) -> Vec<u8> {
-        let mut piece = Vec::new();
-        while piece.len() < PIECE && self.next < self.end && !self.gone.is_cancelled() {
-            let Some(lines) = self.logs.take(&self.question.filter, self.next, PAGE) else { break };
+    /// Returns the next lines; empty if there are none now, or none in the part that was searched.
+    fn read_chunk(&mut self) -> Vec<u8> {
+        let mut chunk = Vec::new();
+        while chunk.len() < CHUNK && self.next < self.end && !self.gone.is_cancelled() {
+            let Some(lines) = self.logs.take(&self.query.filter, self.next, PAGE) else { break };
             for line in lines.iter() {
-                if line.seq >= self.end || piece.len() >= PIECE {
+                if line.seq >= self.end || chunk.len() >= CHUNK {
                     self.next = line.seq.min(self.end);
-                    return piece;
+                    return chunk;
                 }
-                self.question.write(&line, &mut piece);
+                self.query.write(&line, &mut chunk);
             }
             self.next = lines.next;
         }
-        piece
+        chunk
     }
 }

@@ -1,18 +1,18 @@
-//! Who may come in: nobody but pages of this server and programs of this machine.
+//! Checks host and origin of requests: only pages of this server and programs may send requests.
 //!
-//! A browser tells in `Host` by which name it addressed the server and in `Origin` which page asked. A name that is not
-//! ours means DNS rebinding and is refused on every route. An origin that is not ours means another site's page and is
-//! refused on every route but those of the page's files. An origin is ours if it is the very host that the request was sent
-//! to: other ports and addresses of this machine are other sites.
+//! Browsers send the name by which they address the server in `Host`, and the page that sends the request in `Origin`. A
+//! foreign name means DNS rebinding and is refused on every route. A foreign origin means a page of another site and is
+//! refused on every route except the page's files. An origin is our own if it is the host that the request was sent to:
+//! other ports and addresses of this machine are other sites.
 //!
-//! Names below `localhost` are ours, too: browsers resolve them to this machine by themselves, and keep their cookies apart
-//! from those of `localhost`.
+//! Subdomains of `localhost` are our own, too: browsers resolve them to this machine, and separate their cookies from those
+//! of `localhost`.
 //!
-//! Programs can send any `Host`, and the cookie is valid for one host name. From other machines, names of this machine's
-//! loopback are refused, so that a cookie that a page on `localhost` revealed is of no use there.
+//! Programs can send any `Host`, and the cookie is valid for one host name. From other machines, loopback names are
+//! refused, so that a cookie that was leaked on `localhost` cannot be used there.
 //!
-//! Browsers also send `Sec-Fetch-Site`. Requests from another site or another port are refused, also those without an
-//! `Origin` (images, scripts), except that a link may lead to a page.
+//! Browsers also send `Sec-Fetch-Site`. Requests from another site or another port are refused, including those without an
+//! `Origin` (images, scripts), except navigation to a page by a link.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,26 +33,26 @@ use crate::routes::is_page;
 #[derive(Clone, Debug)]
 pub(crate) struct Allowed {
     hosts: Arc<[String]>,
-    /// Listening on all interfaces: any literal address is ours. Rebinding needs a name, so this lets nobody in.
+    /// Whether the server listens on all interfaces, so that every IP address is its own. Rebinding needs a name.
     any_address: bool,
-    /// What a proxy or a tunnel before this server is called.
-    further: Arc<[Further]>,
+    /// Names of proxies and tunnels in front of this server.
+    further: Arc<[ProxyHost]>,
     port: u16,
-    /// What started this server, such as `lilt up`.
+    /// The command that started this server, such as `lilt up`.
     command: Arc<str>,
 }
 
-/// A name that the user gave for what stands before this server, which may speak HTTPS.
+/// A proxy or tunnel in front of this server, which may use HTTPS.
 #[derive(Clone, Debug)]
-struct Further {
+struct ProxyHost {
     name: String,
-    /// None: this server's own, or the one that goes without saying.
+    /// None: this server's own port, or the default port.
     port: Option<u16>,
 }
 
-impl Further {
-    /// `name`, `name:port`, or the same as the beginning of an address.
-    fn read(given: &str) -> Option<Further> {
+impl ProxyHost {
+    /// Parses `name`, `name:port`, or a URL with one of them.
+    fn read(given: &str) -> Option<ProxyHost> {
         let given = given.to_ascii_lowercase();
         let given = given.strip_prefix("https://").or(given.strip_prefix("http://")).unwrap_or(&given);
         let given = given.trim_end_matches('/');
@@ -61,13 +61,13 @@ impl Further {
         let port: u16 = port.parse().ok()?;
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.[]:".contains(letter);
         let right = !name.is_empty() && name.chars().all(plain);
-        right.then(|| Further { name: name.to_owned(), port: (port != 0).then_some(port) })
+        right.then(|| ProxyHost { name: name.to_owned(), port: (port != 0).then_some(port) })
     }
 }
 
-/// Whether this can name what stands before the server, as `ServeOptions::further_hosts` wants it.
+/// Returns whether a text is valid for `ServeOptions::further_hosts`.
 pub fn is_further_host(given: &str) -> bool {
-    Further::read(given).is_some()
+    ProxyHost::read(given).is_some()
 }
 
 impl Allowed {
@@ -81,11 +81,11 @@ impl Allowed {
             .filter(|host| !host.is_empty())
             .map(|host| with_port(host, port))
             .collect();
-        let further = further.iter().filter_map(|given| Further::read(given)).collect();
+        let further = further.iter().filter_map(|given| ProxyHost::read(given)).collect();
         Self { hosts, any_address, further, port, command: Arc::from("lilt up") }
     }
 
-    /// Sets the command line that advice adds `--allowed-host` to. Empty: it stays `lilt up`.
+    /// Sets the command that hints add `--allowed-host` to. Empty: `lilt up`.
     pub(crate) fn with_command(self, command: &str) -> Self {
         if command.is_empty() { self } else { Self { command: Arc::from(command), ..self } }
     }
@@ -100,8 +100,10 @@ impl Allowed {
         is_ours && port == self.port.to_string()
     }
 
-    /// Whether clients on other machines may use this name, which [`Self::has_host`] admits. They may use those of this
-    /// machine's loopback only if the user named them: a container whose port is published on `localhost`, for example.
+    /// Returns whether clients on other machines may use this host, which [`Self::has_host`] accepts.
+    ///
+    /// They may use loopback names only if the user configured them, for example for a container whose port is published
+    /// on `localhost`.
     fn is_open_to_remote(&self, host: &str) -> bool {
         let host = with_port(host, 80);
         let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
@@ -110,14 +112,14 @@ impl Allowed {
         !is_loopback || self.has_further(&host)
     }
 
-    /// What to give to `--allowed-host` for this host or origin; none if it cannot be named there.
+    /// Returns the value of `--allowed-host` that allows a host or origin; none if no value does.
     fn to_allow(&self, host: &str) -> Option<String> {
-        let read = Further::read(host)?;
+        let read = ProxyHost::read(host)?;
         let port = read.port.filter(|port| ![self.port, 80, 443].contains(port));
         Some(port.map_or(read.name.clone(), |port| format!("{}:{port}", read.name)))
     }
 
-    /// Of a name with its port.
+    /// Returns whether a host with its port is that of a proxy or tunnel.
     fn has_further(&self, host: &str) -> bool {
         let Some((name, port)) = host.rsplit_once(':') else { return false };
         let Ok(port) = port.parse::<u16>() else { return false };
@@ -127,8 +129,8 @@ impl Allowed {
         })
     }
 
-    /// Whether a page of `origin` may send requests to `host`: it was loaded from there, or from a proxy that the user
-    /// named. This server itself does not encrypt, so only a proxy can be an `https` origin.
+    /// Returns whether a page of `origin` may send requests to `host`: it was loaded from there, or through a configured
+    /// proxy. This server does not use TLS, so only a proxy can be an `https` origin.
     fn has_origin(&self, origin: &str, host: &str) -> bool {
         match (origin.strip_prefix("http://"), origin.strip_prefix("https://")) {
             (Some(from), _) => {
@@ -141,12 +143,12 @@ impl Allowed {
     }
 }
 
-/// An address without port, IPv6 with or without brackets.
+/// Parses an IP address without port, IPv6 with or without brackets.
 fn bare_address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// `name:port` in lower case, as hosts are compared.
+/// Returns `name:port` in lower case, for comparing hosts.
 fn with_port(host: &str, port: u16) -> String {
     let host = host.to_ascii_lowercase();
     match bare_address(&host) {
@@ -170,14 +172,14 @@ pub(crate) async fn check(State(allowed): State<Allowed>, request: Request, next
     response
 }
 
-/// Whether responses are about the session, so that no cache may keep them.
+/// Returns whether responses are about the session, so that no cache may store them.
 fn is_private(path: &str) -> bool {
     ["/api", "/proxy"]
         .iter()
         .any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
-/// Whether another site, or another port of this machine, caused a request that is not the visit of a page.
+/// Returns whether another site, or another port of this machine, caused a request that is not a navigation.
 fn is_cross_site(request: &Request) -> bool {
     let header = |name: &str| request.headers().get(name).map(HeaderValue::as_bytes);
     if !matches!(header("sec-fetch-site"), Some(b"cross-site" | b"same-site")) {
@@ -192,65 +194,67 @@ fn is_cross_site(request: &Request) -> bool {
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Refusal {
-    /// It was sent to a name that is not ours.
+enum OriginRefusal {
+    /// It was sent to a foreign host name.
     Host(String),
-    /// A client on another machine sent it to a name that means this machine.
+    /// A client on another machine sent it to a loopback name.
     RemoteLoopback(String),
-    /// A page that is not ours sent it. Empty: it is not known which one.
+    /// A foreign page sent it. Empty: an unknown one.
     Origin(String),
 }
 
-fn refusal(allowed: &Allowed, request: &Request) -> Option<Refusal> {
+fn refusal(allowed: &Allowed, request: &Request) -> Option<OriginRefusal> {
     let headers = request.headers();
     let host = only_value(headers, &header::HOST).ok().flatten().unwrap_or_default();
     if !allowed.has_host(host) {
-        return Some(Refusal::Host(host.to_owned()));
+        return Some(OriginRefusal::Host(host.to_owned()));
     }
     let is_remote = request.extensions().get::<Peer>().is_some_and(|peer| !peer.is_local());
     if is_remote && !allowed.is_open_to_remote(host) {
-        return Some(Refusal::RemoteLoopback(host.to_owned()));
+        return Some(OriginRefusal::RemoteLoopback(host.to_owned()));
     }
     if is_cross_site(request) {
-        return Some(Refusal::Origin(String::new()));
+        return Some(OriginRefusal::Origin(String::new()));
     }
     match only_value(headers, &header::ORIGIN) {
         Ok(None) => None,
         Ok(Some(origin)) if allowed.has_origin(origin, host) => None,
         // Browsers send an `Origin` with requests for the page's own scripts, too. Behind a proxy that rewrites `Host` it
-        // looks foreign, and without the scripts the page could not say so.
+        // looks foreign, and without its scripts the page could not show the error.
         Ok(Some(_)) if is_file(request) => None,
-        Ok(Some(origin)) => Some(Refusal::Origin(origin.to_owned())),
-        Err(()) => Some(Refusal::Origin(String::new())),
+        Ok(Some(origin)) => Some(OriginRefusal::Origin(origin.to_owned())),
+        Err(()) => Some(OriginRefusal::Origin(String::new())),
     }
 }
 
-/// Whether it asks for a file of the page. They are the same for everybody, and other sites cannot read them: no response
-/// allows it.
+/// Returns whether a file of the page is requested. The files are not secret, and other sites cannot read the responses.
 fn is_file(request: &Request) -> bool {
     let path = request.uri().path();
     matches!(*request.method(), Method::GET | Method::HEAD)
         && (matches!(path, "/favicon.svg" | "/login.css") || path.starts_with("/assets/"))
 }
 
-impl Refusal {
-    /// The command that starts lilt so that it answers; none if no flag can do that.
+impl OriginRefusal {
+    /// Returns the command that starts lilt so that the request is accepted; none if no flag does that.
     fn command(&self, allowed: &Allowed) -> Option<String> {
-        let (Refusal::Host(name) | Refusal::RemoteLoopback(name) | Refusal::Origin(name)) = self;
+        let (OriginRefusal::Host(name) | OriginRefusal::RemoteLoopback(name) | OriginRefusal::Origin(name)) =
+            self;
         allowed.to_allow(name).map(|name| format!("{} --allowed-host {name}", allowed.command))
     }
 
-    /// Says what to do, as a page for people and as text or JSON for programs.
+    /// Returns a response with a hint: a page for people, text or JSON for programs.
     fn response(&self, allowed: &Allowed, headers: &HeaderMap) -> Response {
         let message = match self {
-            Refusal::Host(host) => format!("This lilt session does not answer to the host name \"{host}\"."),
-            Refusal::RemoteLoopback(host) => {
+            OriginRefusal::Host(host) => {
+                format!("This lilt session does not answer to the host name \"{host}\".")
+            }
+            OriginRefusal::RemoteLoopback(host) => {
                 format!("Only this machine may address this lilt session as \"{host}\".")
             }
-            Refusal::Origin(origin) if origin.is_empty() => {
+            OriginRefusal::Origin(origin) if origin.is_empty() => {
                 "Pages of other sites may not use this lilt session.".to_owned()
             }
-            Refusal::Origin(origin) => {
+            OriginRefusal::Origin(origin) => {
                 format!("Pages of other sites ({origin}) may not use this lilt session.")
             }
         };
@@ -276,13 +280,13 @@ impl Refusal {
     }
 }
 
-/// Without a stylesheet, which would be refused as well.
+/// Has no stylesheet, which would be refused as well.
 const REFUSED: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\" />\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\" />\
     <meta name=\"color-scheme\" content=\"light dark\" /><title>Not allowed · lilt</title></head>\
     <body><main><h1>Not allowed</h1><p>{message}</p>{advice}</main></body></html>\n";
 
-/// A header that may be there once. Twice, or not text, is an attempt to be clever.
+/// Returns a header that may occur once. Repeated or non-text headers are errors.
 fn only_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ()> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -322,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_the_server_may_have_another_port_and_speak_https() {
+    fn proxies_may_have_another_port_and_use_https() {
         let given = owned(&["Dev.example", "https://tunnel.example:8443/"]);
         let allowed = Allowed::new(&[], &given, 10350);
         for host in ["dev.example", "DEV.example:443", "dev.example:10350", "tunnel.example:8443"] {
@@ -346,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_names_nobody() {
+    fn invalid_names_allow_nothing() {
         for given in ["*.example", "", "https://", "a/b", "name:many", "user@name"] {
             assert!(!is_further_host(given), "{given}");
         }
@@ -356,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn own_names_pass_with_the_own_port_only() {
+    fn own_names_are_accepted_with_the_own_port_only() {
         let allowed = allowed(&["devbox"]);
         for host in ["localhost:10350", "LOCALHOST:10350", "127.0.0.1:10350", "[::1]:10350", "devbox:10350"] {
             assert!(allowed.has_host(host), "{host}");
@@ -374,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn names_below_localhost_pass_with_the_own_port_only() {
+    fn subdomains_of_localhost_are_accepted_with_the_own_port_only() {
         let allowed = allowed(&[]);
         for host in ["lilt.localhost:10350", "a.b.LOCALHOST:10350"] {
             assert!(allowed.has_host(host), "{host}");
@@ -410,14 +414,14 @@ mod tests {
     }
 
     #[test]
-    fn a_given_port_is_kept() {
+    fn configured_port_is_kept() {
         let allowed = allowed(&["tunnel.example:443"]);
         assert!(allowed.has_host("tunnel.example:443"));
         assert!(!allowed.has_host("tunnel.example:10350"));
     }
 
     #[test]
-    fn all_interfaces_means_any_address_but_no_foreign_name() {
+    fn all_interfaces_accept_any_address_but_no_foreign_name() {
         let allowed = allowed(&["0.0.0.0"]);
         assert!(allowed.has_host("192.168.7.7:10350"));
         assert!(allowed.has_host("[fe80::1]:10350"));
@@ -443,7 +447,7 @@ mod tests {
     #[test]
     fn refusal_names_the_command_that_started_the_server() {
         let allowed = allowed(&[]).with_command("lilt ci");
-        let refusal = Refusal::Host("dev.example".to_owned());
+        let refusal = OriginRefusal::Host("dev.example".to_owned());
         assert_eq!(refusal.command(&allowed).as_deref(), Some("lilt ci --allowed-host dev.example"));
     }
 

@@ -1,8 +1,8 @@
-//! What goes over the WebSocket at `/ws`, as JSON text, one message each.
+//! The messages of the WebSocket at `/ws`, each a JSON text.
 //!
-//! The page connects, gets [`ServerMessage::Hello`], then a complete `State`, then changes as they come. The state is
-//! always the newest one: changes that happened while the page was busy arrive as one. Log lines come only to a page that
-//! follows some, from the place and with the filter that it names; older ones it asks for at `/api/lines`.
+//! The page connects, gets [`ServerMessage::Hello`], then a complete `State`, then changes. It always gets the newest
+//! state: changes while it was busy arrive as one. Log lines are sent only to a page that follows, from the line and with
+//! the filter of its request; it reads older ones from `/api/lines`.
 //!
 //! TypeScript sees these types in `web/src/generated/protocol.ts`, written by the test `bindings`.
 
@@ -16,73 +16,73 @@ use lilt_model::{ResourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A page that is further behind the end than this is given the newest lines in place of all.
-pub const FOLLOWED_BEHIND: u64 = 20_000;
+/// A page that is further behind the end of the log than this gets only the newest lines.
+pub const MAX_FOLLOW_LAG: u64 = 20_000;
 
-/// How many those are.
+/// The number of lines that such a page gets.
 pub const LINES_AFTER_GAP: usize = 1_000;
 
-/// How long a session says nothing to a page at most.
-pub const QUIET: Duration = Duration::from_secs(5);
+/// The maximum time between two messages to a page.
+pub const TICK_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ServerMessage {
-    /// First on every connection.
+    /// The first message of every connection.
     Hello {
-        /// Of lilt.
+        /// The version of lilt.
         version: String,
-        /// Another one than before: another session, forget its logs.
+        /// Identifies the session. If it differs from that of the last connection, logs are to be forgotten.
         session_id: String,
         revision: u64,
-        /// It is a snapshot, made then: nothing changes, and nothing can be asked for.
+        /// The time of the snapshot, if it is one: nothing changes, and requests are refused.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         snapshot: Option<Timestamp>,
     },
     State {
-        /// These are all resources there are: forget what you know.
+        /// Whether these are all resources, so that others are to be forgotten.
         complete: bool,
-        /// New or changed, whole, in no order.
+        /// New or changed resources, complete, in no order.
         resources: Vec<Arc<UIResource>>,
         removed: Vec<ResourceName>,
-        /// Only when changed.
+        /// Only if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         session: Option<Arc<UISession>>,
     },
-    /// New lines of the log that is followed, in order.
+    /// New lines of the followed log, in order.
     Lines {
-        /// Which `Follow` this answers.
+        /// The `Follow` that these lines belong to.
         follow: u64,
         lines: Vec<Line>,
-        /// Where the page is now: all wanted lines before this number have been sent.
+        /// The position of the page: all matching lines before this number have been sent.
         next: u64,
-        /// Lines before these were passed over, because there were too many.
+        /// Whether lines before these were skipped, because there were too many.
         #[serde(default, skip_serializing_if = "is_false")]
         #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
         gap: bool,
     },
-    /// How far the log of the session reaches.
+    /// The extent of the session's log.
     Log {
-        /// The number of the oldest line that is kept.
+        /// The number of the oldest stored line.
         begin: u64,
         /// The number that the next line will get.
         end: u64,
     },
-    /// Buttons of the Tiltfile and of extensions, as the object API shows them.
+    /// Buttons of the Tiltfile and of extensions, as in the object API.
     Buttons {
-        /// These are all there are.
+        /// Whether these are all buttons.
         complete: bool,
         #[cfg_attr(feature = "ts", ts(type = "Array<UIButton>"))]
         buttons: Vec<Value>,
         removed: Vec<String>,
     },
-    /// A request that was not carried out, and why, in words for the user.
+    /// A request was refused, with the reason for the user.
     Refused { message: String },
-    /// Somebody is there: sent when there was nothing else to say for [`QUIET`]. A page that hears nothing for much longer
-    /// has lost its session, though nobody closed the connection.
+    /// Sent if there was no other message for [`TICK_INTERVAL`]. A page without messages for much longer has lost its
+    /// session, although nobody closed the connection.
     Tick,
 }
 
@@ -90,17 +90,17 @@ pub enum ServerMessage {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PageMessage {
-    /// What people may ask of a session.
+    /// A request to the session.
     Ask { request: Request },
-    /// Send lines from this number on, and what comes. Ends what was followed before.
+    /// Send lines from this number on, and new ones. Replaces what was followed before.
     Follow {
-        /// Chosen by the page; comes back with the lines.
+        /// Chosen by the page; returned with the lines.
         follow: u64,
-        /// Which lines, as in the query of `/api/lines`.
+        /// The filter, as in the query of `/api/lines`.
         query: String,
         from: u64,
     },
-    /// No more lines.
+    /// Stop sending lines.
     Unfollow,
 }
 

@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, router};
 
-/// What the web port needs to offer the object API.
+/// What the web port needs to serve the object API.
 #[derive(Clone, Debug)]
 pub struct ProxiedApi {
     pub writes: mpsc::Sender<WriteRequest>,
-    /// The host's.
+    /// The host's clock.
     pub clock: fn() -> Timestamp,
 }
 

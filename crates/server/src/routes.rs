@@ -1,5 +1,5 @@
-//! The table of routes. Whatever is added here is behind the origin check, and behind the token unless it is a file of the
-//! page or the proof that clients ask for before they send the token.
+//! The table of routes. All of them are behind the origin check, and behind the token check except the page's files and
+//! the proof that clients request before they send the token.
 
 use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
@@ -49,8 +49,8 @@ pub(crate) fn router(context: Context, allowed: Allowed, check: AuthCheck, api: 
         session = session.nest_service("/proxy", api);
     }
     session
-        // A stranger does not learn what there is.
-        .fallback(elsewhere)
+        // Behind the checks, so that the existence of routes is not revealed.
+        .fallback(fallback)
         .layer(middleware::from_fn(connections::admit))
         .layer(middleware::from_fn_with_state(check, auth::check))
         .merge(files)
@@ -58,29 +58,29 @@ pub(crate) fn router(context: Context, allowed: Allowed, check: AuthCheck, api: 
         .with_state(context)
 }
 
-/// `POST /api/access`: does nothing for whoever may change something.
+/// `POST /api/access`: succeeds if the request is authorized to change something.
 ///
-/// A page whose WebSocket was refused learns the reason here: scripts do not see the response to a WebSocket, and a `GET` has
-/// no `Origin`, so it passes behind a proxy that rewrites `Host`.
+/// A page whose WebSocket was refused reads the reason from the response: scripts do not see the response to a WebSocket,
+/// and a `GET` has no `Origin`, so it would be accepted behind a proxy that rewrites `Host`.
 async fn access() -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// Where programs ask, and files are: nothing below these is ever answered with the page.
-const PROGRAMS: [&str; 5] = ["api", "assets", "debug", "proxy", "ws"];
+/// Paths of programs and files. Nothing below them is answered with the page.
+const PROGRAM_PATHS: [&str; 5] = ["api", "assets", "debug", "proxy", "ws"];
 
-/// Addresses that people see in their browsers, mistyped ones among them.
+/// Returns whether a path may be one that people open in a browser, even mistyped.
 pub(crate) fn is_page(path: &str) -> bool {
     if path == "/" || path.starts_with("/r/") {
         return true;
     }
     let first = path.split('/').nth(1).unwrap_or_default();
-    // With two slashes at its beginning, of either kind, an address would name another host to who is sent there.
-    !first.is_empty() && !PROGRAMS.contains(&first) && !path.contains(['.', '\\'])
+    // A redirect to a path with two leading slashes, of either kind, would lead to another host.
+    !first.is_empty() && !PROGRAM_PATHS.contains(&first) && !path.contains(['.', '\\'])
 }
 
-/// What is no route: an address of the page with a slash too many, one that somebody mistyped in a browser, or nothing.
-async fn elsewhere(request: Request) -> Response {
+/// Handles unknown paths: redirects those with a trailing slash, and serves the page for others that people open.
+async fn fallback(request: Request) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let path = request.uri().path();
     if !reads || !is_page(path) {
@@ -95,7 +95,7 @@ async fn elsewhere(request: Request) -> Response {
     if !accepted.is_some_and(|accepted| accepted.contains("text/html")) {
         return StatusCode::NOT_FOUND.into_response();
     }
-    // What is not there has not stayed the same.
+    // A page with status 404 must not be answered with `304 Not Modified`.
     headers.remove(header::IF_NONE_MATCH);
     (StatusCode::NOT_FOUND, assets::page(headers).await).into_response()
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::is_page;
 
     #[test]
-    fn what_programs_ask_for_is_no_page() {
+    fn paths_of_programs_are_not_pages() {
         for path in ["/", "/overview", "/overview/", "/r/web", "/r/web.v1/overview", "/r/api", "/no/such"] {
             assert!(is_page(path), "{path}");
         }

@@ -1,4 +1,4 @@
-//! `GET /api/sessions`: the sessions of this user, to switch between.
+//! `GET /api/sessions`: the running sessions of this user, to switch between them.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,19 +9,19 @@ use crate::Context;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct RunningSession {
-    /// Of the folder that its Tiltfile is in.
+    /// The name of the Tiltfile's folder.
     pub name: String,
     pub tiltfile: String,
     pub port: u16,
-    /// Its page, with a one-time code that lets this user's browser in.
+    /// The link to its page, with a one-time code.
     pub link: String,
-    /// IP addresses on which it listens. Anyone may listen on the others, and must not get the code.
+    /// The IP addresses it listens on. Other processes may listen on other addresses, and must not get the code.
     pub addresses: Vec<String>,
-    /// It is the one that answers.
+    /// Whether it is the responding session.
     pub current: bool,
 }
 
-/// Looks at files, of which there are few and small ones.
+/// Returns the sessions. Reads a few small files.
 pub(crate) async fn sessions(State(context): State<Context>) -> Json<Vec<RunningSession>> {
     let mut found = context.sessions.map(|sessions| sessions()).unwrap_or_default();
     for session in &mut found {

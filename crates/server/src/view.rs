@@ -1,4 +1,4 @@
-//! Everything that is known at one moment, in the form of Tilt's `/api/view`: for dumps and snapshots.
+//! The state of a session in the form of Tilt's `/api/view`, for dumps and snapshots.
 
 mod snapshot;
 pub(crate) mod updates;
@@ -22,13 +22,13 @@ use lilt_store::{Filter, Reader};
 use serde_json::{Value, json};
 
 use crate::Context;
-use crate::question::blocking;
+use crate::log_query::blocking;
 pub(crate) use snapshot::snapshot;
 pub use snapshot::{Beyond, Reports, SNAPSHOT_BEGIN, snapshot_end, snapshot_view};
 
-/// Lines taken from the log at once.
+/// How many lines are read from the log at once.
 const PAGE: usize = 1000;
-/// Bytes after which a piece of the view is sent. No more than that and a line is in memory, however long the log is.
+/// The size in bytes at which a piece of the view is sent, so that memory is bounded however long the log is.
 const PIECE: usize = 64 * 1024;
 
 /// `GET /api/view`
@@ -36,14 +36,13 @@ pub(crate) async fn view(State(context): State<Context>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body(pieces(context.reader))).into_response()
 }
 
-/// `GET /api/dump/logstore`: every line of log up to now.
+/// `GET /api/dump/logstore`: all log lines up to now.
 pub(crate) async fn logs(State(context): State<Context>) -> Response {
     let pieces = Pieces::new(context.reader, "{\"segments\":[".to_owned(), "}");
     ([(header::CONTENT_TYPE, "application/json")], body(pieces)).into_response()
 }
 
-/// Sends pieces as the client takes them. The next one is made when the last one was taken, on a thread that may read
-/// files; a client that disconnects ends that.
+/// Streams pieces. The next one is generated when the client has taken the last one, on a thread for blocking work.
 fn body(pieces: impl Iterator<Item = String> + Send + 'static) -> Body {
     Body::from_stream(stream::unfold(pieces, |mut pieces| async move {
         let next = blocking(move || pieces.next().map(|piece| (piece, pieces)));
@@ -51,36 +50,36 @@ fn body(pieces: impl Iterator<Item = String> + Send + 'static) -> Body {
     }))
 }
 
-/// `GET /api/resources`: those that are there now, in the Tiltfile's order.
+/// `GET /api/resources`: the current resources, in the Tiltfile's order.
 pub(crate) async fn resources(State(context): State<Context>) -> Json<Vec<Arc<UIResource>>> {
     let mut resources = context.reader.changes_since(0).resources;
     resources.sort_by_cached_key(rank);
     Json(resources)
 }
 
-/// The Tiltfile first, then as it declares them.
+/// Returns the sort key of a resource: the Tiltfile first, then in the order of declaration.
 fn rank(resource: &Arc<UIResource>) -> (bool, i32, String) {
     let name = ResourceName::new(&resource.metadata.name);
     (!name.is_tiltfile(), resource.status.order, name.to_string())
 }
 
-/// The view as JSON text, piece by piece: session, resources, buttons, clusters, and every line of log up to now.
+/// Returns the view as JSON text in pieces: session, resources, buttons, clusters, and all log lines up to now.
 pub fn pieces(reader: Reader) -> impl Iterator<Item = String> + use<> {
     redacted_pieces(reader, Redactor::default())
 }
 
 fn redacted_pieces(reader: Reader, redactor: Redactor) -> impl Iterator<Item = String> + use<> {
     let mut view = redact_values("", whole_state(&reader), &redactor).to_string();
-    // The brace that ends it.
+    // The closing brace.
     view.pop();
     Pieces { redactor, ..Pieces::new(reader, format!("{view},\"logList\":{{\"segments\":["), "}}") }
 }
 
-/// Kinds of the object API that Tilt's view has, under which names.
+/// Kinds of the object API in Tilt's view, with the names of their fields.
 const KINDS: [(ObjectKind, &str); 2] =
     [(ObjectKind::UIButton, "uiButtons"), (ObjectKind::Cluster, "clusters")];
 
-/// More than a Tiltfile has.
+/// More than Tiltfiles have.
 const MOST_OBJECTS: usize = 10_000;
 
 fn whole_state(reader: &Reader) -> Value {
@@ -100,10 +99,10 @@ fn whole_state(reader: &Reader) -> Value {
     view
 }
 
-/// All objects of a kind.
+/// Returns all objects of a kind.
 fn objects_of(reader: &Reader, kind: ObjectKind) -> Vec<Value> {
     let (_, found) = reader.list(kind, None, MOST_OBJECTS);
-    // The store holds nothing but objects.
+    // All objects of the store are valid.
     found.iter().filter_map(|object| serde_json::from_str(object.text()).ok()).collect()
 }
 
@@ -111,30 +110,30 @@ fn started(reader: &Reader) -> Option<Timestamp> {
     reader.changes_since(0).session.and_then(|session| session.status.tilt_start_time)
 }
 
-/// A list of log segments, with what stands before and behind it.
+/// Generates the list of log segments, with the text before and after it.
 struct Pieces {
     reader: Reader,
     next: u64,
-    /// Lines that come while the view is made are left out.
+    /// Later lines are not included.
     end: u64,
     first: bool,
-    /// The spans of the lines so far, with their resources.
+    /// The resources of the spans so far.
     spans: BTreeMap<String, String>,
     begin: Option<String>,
-    /// None once it was given.
+    /// The text after the list; none once it was returned.
     closing: Option<&'static str>,
-    /// Redacts lines that were kept before their secrets were known.
+    /// Redacts lines that were stored before their secrets were known.
     redactor: Redactor,
-    /// The secrets with several lines that the next line of a span may go on with.
-    begun: BTreeMap<SpanId, Vec<Begun>>,
+    /// The secrets with several lines that the next line of a span may continue.
+    partial: BTreeMap<SpanId, Vec<PartialMatch>>,
 }
 
-/// A secret whose first lines have come.
+/// A secret of which the lines before `next` were found.
 #[derive(Clone, Copy, Debug)]
-struct Begun {
-    /// Its place among the redactor's blocks.
+struct PartialMatch {
+    /// The index among the redactor's blocks.
     block: usize,
-    /// The line that would be the next.
+    /// The index of the next line of the secret.
     next: usize,
 }
 
@@ -160,11 +159,11 @@ impl Pieces {
         let end = reader.logs().end();
         let (begin, closing) = (Some(begin), Some(closing));
         let redactor = Redactor::default();
-        let (spans, begun) = (BTreeMap::new(), BTreeMap::new());
-        Pieces { reader, next: 0, end, first: true, spans, begin, closing, redactor, begun }
+        let (spans, partial) = (BTreeMap::new(), BTreeMap::new());
+        Pieces { reader, next: 0, end, first: true, spans, begin, closing, redactor, partial }
     }
 
-    /// The next lines, about [`PIECE`] bytes of them; empty if there are no more.
+    /// Returns the next lines, about [`PIECE`] bytes of them; empty if there are no more.
     fn segments(&mut self) -> String {
         let mut text = String::new();
         while text.len() < PIECE && self.next < self.end {
@@ -183,27 +182,28 @@ impl Pieces {
         text
     }
 
-    /// Redacts a line, also where it is one of a secret with several lines.
+    /// Redacts a line, which may be a part of a secret with several lines.
     fn redact(&mut self, line: &mut Line) {
-        let begun = self.begun.remove(&line.span);
+        let partial = self.partial.remove(&line.span);
         if !self.redactor.blocks().is_empty() {
-            self.redact_block(line, begun.unwrap_or_default());
+            self.redact_block(line, partial.unwrap_or_default());
         }
         self.redactor.redact_in_place(&mut line.text);
     }
 
-    /// Replaces what of the line belongs to a secret that `begun` in the lines before it, or begins in it: the first
-    /// line alone may be anything, so the next one of its span decides.
-    fn redact_block(&mut self, line: &mut Line, mut begun: Vec<Begun>) {
+    /// Redacts the part of the line that continues a secret in `partial`, or begins one.
+    ///
+    /// The first line of a secret may be a common one, so whether it begins one depends on the next line of its span.
+    fn redact_block(&mut self, line: &mut Line, mut partial: Vec<PartialMatch>) {
         let plain = escape::plain(&line.text).into_owned();
         let blocks = self.redactor.blocks();
-        let end_in = |it: &Begun| blocks[it.block].continues_in(plain.as_bytes(), it.next);
-        begun.retain(|it| end_in(it).is_some());
-        if let Some((block, end)) = begun.first().and_then(|it| Some((it.block, end_in(it)?))) {
+        let end_in = |it: &PartialMatch| blocks[it.block].continues_in(plain.as_bytes(), it.next);
+        partial.retain(|it| end_in(it).is_some());
+        if let Some((block, end)) = partial.first().and_then(|it| Some((it.block, end_in(it)?))) {
             let rest = plain.get(end..).unwrap_or_default();
             line.text = format!("{}{rest}", blocks[block].replacement);
-            begun.retain(|it| !blocks[it.block].is_last(it.next));
-            begun.iter_mut().for_each(|it| it.next += 1);
+            partial.retain(|it| !blocks[it.block].is_last(it.next));
+            partial.iter_mut().for_each(|it| it.next += 1);
         } else {
             let started = self.redactor.blocks_starting_in(plain.as_bytes());
             let started: Vec<(usize, usize)> = started.collect();
@@ -215,14 +215,14 @@ impl Pieces {
             let Some((block, from)) = started.first() else { return };
             let before = plain.get(..*from).unwrap_or_default();
             line.text = format!("{before}{}", blocks[*block].replacement);
-            begun = started.iter().map(|(block, _)| Begun { block: *block, next: 1 }).collect();
+            partial = started.iter().map(|(block, _)| PartialMatch { block: *block, next: 1 }).collect();
         }
-        if !begun.is_empty() {
-            self.begun.insert(line.span.clone(), begun);
+        if !partial.is_empty() {
+            self.partial.insert(line.span.clone(), partial);
         }
     }
 
-    /// The text of the next line of the same span.
+    /// Returns the text of the next line of the same span.
     fn line_after(&self, line: &Line) -> Option<String> {
         let filter = Filter { span: Some(line.span.clone()), ..Filter::default() };
         let mut next = line.seq + 1;
@@ -252,7 +252,7 @@ impl Pieces {
     }
 }
 
-/// A line as Tilt tells it.
+/// Returns a line as a log segment of Tilt.
 fn segment(line: &Line) -> Value {
     json!({
         "spanId": line.span,

@@ -1,10 +1,10 @@
 //! The server over real sockets, with a real store behind it.
 
 mod server {
+    mod access_control;
     mod assets;
     mod commands;
     mod count;
-    mod guard;
     mod harness;
     mod lines;
     mod listening;

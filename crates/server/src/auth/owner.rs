@@ -8,10 +8,10 @@ use lilt_model::{Failure, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Requests that may wait for the owner, which answers each within microseconds.
-const WAITING: usize = 16;
+/// How many requests may wait for the owner, which handles each within microseconds.
+const MAX_PENDING: usize = 16;
 
-/// Stores a new token where other processes of the user find it.
+/// Saves a new token for other processes of the user.
 pub type SaveToken = Box<dyn Fn(&str) -> Result<(), Failure> + Send>;
 
 /// Shows the user of the session a warning.
@@ -20,10 +20,10 @@ pub type Warn = Box<dyn Fn(&str) + Send>;
 const REUSED_LINK: &str = "A link that lilt made for one browser was opened a second time, by a browser that is not signed \
      in. If that was not you, another user may have opened it first: `lilt token --rotate` signs every browser out.";
 
-/// Why a code does not let a browser in.
+/// Why a code is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodeRefusal {
-    /// Made with another token, or not a code.
+    /// It was created with another token, or is not a code.
     Unknown,
     Used,
     Expired,
@@ -42,11 +42,11 @@ enum Command {
     Rotate { reply: oneshot::Sender<Result<Arc<str>, Failure>> },
 }
 
-/// The keys of a token as long as it is valid.
+/// The keys of a valid token.
 #[derive(Clone, Debug)]
 pub(crate) struct IssuedKeys {
     pub(crate) keys: Arc<AuthKeys>,
-    /// Cancelled when another token takes its place: what was opened with this one ends.
+    /// Cancelled when the token is replaced, which ends everything that was opened with it.
     pub(crate) revoked: CancellationToken,
 }
 
@@ -56,7 +56,7 @@ impl IssuedKeys {
     }
 }
 
-/// Access to a session's token for the routes and for those who make links.
+/// Access to a session's token, for the routes and for creating links.
 #[derive(Clone, Debug)]
 pub struct Auth {
     issued: watch::Receiver<IssuedKeys>,
@@ -65,25 +65,25 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// Whether later sessions have the same token, so that a browser should keep its cookie.
+    /// Returns whether later sessions have the same token, so that a browser should keep its cookie.
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept
     }
 
-    /// The keys that are valid now.
+    /// Returns the valid keys.
     pub fn keys(&self) -> Arc<AuthKeys> {
         Arc::clone(&self.issued.borrow().keys)
     }
 
-    /// The same, with what tells when they are replaced.
+    /// Returns the valid keys with the token that is cancelled when they are replaced.
     pub(crate) fn issued(&self) -> IssuedKeys {
         self.issued.borrow().clone()
     }
 
-    /// Accepts a code if it is valid, and never again.
+    /// Accepts a valid code once.
     pub(crate) async fn redeem(&self, code: &str, visitor: Visitor) -> Result<(), CodeRefusal> {
         let (reply, answer) = oneshot::channel();
-        // An owner that has ended accepts nothing.
+        // After the owner has ended, no code is accepted.
         let sent = self.commands.send(Command::Redeem { code: code.to_owned(), visitor, reply }).await;
         sent.map_err(|_| CodeRefusal::Unknown)?;
         answer.await.unwrap_or(Err(CodeRefusal::Unknown))
@@ -106,9 +106,9 @@ pub struct AuthOwner {
     clock: fn() -> Timestamp,
     save: SaveToken,
     warn: Warn,
-    /// Codes made before were for an earlier session with the same token.
+    /// Earlier codes belong to a previous session with the same token.
     started: Timestamp,
-    /// Codes that were accepted, with the time at which they expire.
+    /// Accepted codes, with the time at which they expire.
     used: BTreeMap<Nonce, Option<Timestamp>>,
 }
 
@@ -121,7 +121,7 @@ impl std::fmt::Debug for AuthOwner {
 impl AuthOwner {
     pub fn new(token: Arc<str>, clock: fn() -> Timestamp, save: SaveToken) -> Self {
         let (issued, current) = watch::channel(IssuedKeys::new(token));
-        let (commands, incoming) = mpsc::channel(WAITING);
+        let (commands, incoming) = mpsc::channel(MAX_PENDING);
         let auth = Auth { issued: current, commands, is_kept: false };
         Self {
             auth,
@@ -142,7 +142,7 @@ impl AuthOwner {
         self
     }
 
-    /// Sets how the user is warned of what may be an attack.
+    /// Sets how the user is warned of a possible attack.
     #[must_use]
     pub fn with_warnings(self, warn: Warn) -> Self {
         Self { warn, ..self }
@@ -152,10 +152,10 @@ impl AuthOwner {
         self.auth.clone()
     }
 
-    /// Answers requests; never ends.
+    /// Handles requests. Never ends.
     pub(crate) async fn run(mut self) {
         while let Some(command) = self.incoming.recv().await {
-            // Who asked may be gone.
+            // The sender may no longer wait.
             match command {
                 Command::Redeem { code, visitor, reply } => drop(reply.send(self.redeem(&code, visitor))),
                 Command::Rotate { reply } => drop(reply.send(self.rotate())),
@@ -174,7 +174,7 @@ impl AuthOwner {
         match self.used.insert(code.nonce, code.expires()) {
             None => Ok(()),
             Some(_) => {
-                // The command line of a browser had this link, and other users can read command lines.
+                // The link was in the command line of a browser, which other users can read.
                 if visitor == Visitor::Unknown && code.lifetime != CodeLifetime::UntilSessionEnds {
                     (self.warn)(REUSED_LINK);
                 }

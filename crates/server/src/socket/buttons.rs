@@ -1,4 +1,4 @@
-//! The buttons that a page shows: those of the Tiltfile and of extensions, as the object API has them.
+//! The buttons that a page shows: those of the Tiltfile and of extensions, from the object API.
 
 use lilt_api::ObjectKind;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::protocol::ServerMessage;
 
 const KIND: ObjectKind = ObjectKind::UIButton;
 
-/// More than a Tiltfile has; the page would not show more either.
-const MOST: usize = 10_000;
+/// More than Tiltfiles have, and than the page would show.
+const MAX_BUTTONS: usize = 10_000;
 
 #[derive(Debug)]
 pub(super) struct Buttons {
     reader: Reader,
-    /// The revision that the page knows; none before the first message.
+    /// The revision that the page has; none before the first message.
     revision: Option<u64>,
 }
 
@@ -25,11 +25,11 @@ impl Buttons {
         Self { reader, revision: None }
     }
 
-    /// Returns what changed since the last message; none if nothing did.
+    /// Returns the changes since the last message; none if there are none.
     pub(super) fn next_message(&mut self) -> Option<ServerMessage> {
         let events = self.revision.map(|revision| self.reader.last_events_since(KIND, revision));
         let Some(Ok((revision, events))) = events else {
-            let (revision, all) = self.reader.list(KIND, None, MOST);
+            let (revision, all) = self.reader.list(KIND, None, MAX_BUTTONS);
             self.revision = Some(revision);
             let buttons = all.iter().filter(|it| is_shown(it)).filter_map(value).collect();
             return Some(ServerMessage::Buttons { complete: true, buttons, removed: Vec::new() });
@@ -45,14 +45,14 @@ impl Buttons {
     }
 }
 
-/// The page has its own for what these two of every resource do.
+/// Returns whether the page shows a button. It has its own for the two buttons of every resource.
 fn is_shown(button: &Snapshot) -> bool {
     let name = &button.key.name;
     let switches = name.starts_with("toggle-") && name.ends_with("-disable");
     !switches && !name.ends_with("-stopbuild")
 }
 
-/// The store holds nothing but objects.
+/// Parses a button. All objects of the store are valid.
 fn value(button: &Snapshot) -> Option<Value> {
     serde_json::from_str(button.text()).ok()
 }

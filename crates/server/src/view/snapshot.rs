@@ -1,4 +1,4 @@
-//! A session's state as a file: Tilt's view, and behind it what Tilt's form has no place for and the page shows.
+//! Snapshots: a session's state as a file. It contains Tilt's view, and then what the page shows but Tilt's form lacks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,32 +18,31 @@ use serde_json::{Value, json};
 use super::{body, objects_of, redacted_pieces};
 use crate::Context;
 
-/// What stands before the view.
+/// The text before the view.
 pub const SNAPSHOT_BEGIN: &str = "{\"view\":";
 
-/// Kinds of the object API that tell of a resource in its cluster.
+/// Kinds of the object API about a resource in its cluster.
 const KINDS: [ObjectKind; 2] = [ObjectKind::KubernetesDiscovery, ObjectKind::PortForward];
 
-/// Questions about resources that are on their way at the same time.
-const AT_ONCE: usize = 4;
+/// How many queries about resources run at once.
+const MAX_CONCURRENT: usize = 4;
 
-/// How long a cluster has to tell of the conditions of its objects. Those that it has not told by then are left out.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The timeout of queries to a cluster for the conditions of its objects. Missing conditions are omitted.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What Tilt's form has no place for.
+/// What Tilt's form of a snapshot lacks.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Beyond {
     pub timeline: BTreeMap<ResourceName, Vec<UpdateRecord>>,
-    /// By kind: pods as discoveries tell them, and forwards.
+    /// Objects by kind: discoveries with their pods, and port forwards.
     pub objects: BTreeMap<String, Vec<Value>>,
     #[serde(flatten)]
     pub reports: Reports,
 }
 
 impl Beyond {
-    /// Returns it as JSON without the values of secrets. Names of resources are keys in it, and say nothing about what
-    /// stands below them.
+    /// Returns it as redacted JSON. Keys of the maps are names of resources, not of fields with a meaning for redaction.
     fn redacted(self, redactor: &Redactor) -> Value {
         fn by_name<T: Serialize>(all: BTreeMap<ResourceName, T>, redactor: &Redactor) -> Value {
             let redacted = |(name, value): (ResourceName, T)| {
@@ -61,19 +60,19 @@ impl Beyond {
     }
 }
 
-/// What the session is asked for, because it is not in the store.
+/// The results of queries to the session, for data that is not in the store.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reports {
-    /// What the cluster reported about each resource, as `/api/notices` answers.
+    /// The response of `/api/notices` for each resource.
     pub notices: BTreeMap<ResourceName, Value>,
-    /// How the objects of each resource were, as `/api/objects` answers.
+    /// The response of `/api/objects` for each resource.
     pub conditions: BTreeMap<ResourceName, Value>,
 }
 
 impl Reports {
-    /// Of a session that has ended there are only the notices that it left.
-    pub async fn ask(reader: &Reader) -> Reports {
+    /// Queries the session. After its end, there are only the notices that it stored.
+    pub async fn query(reader: &Reader) -> Reports {
         let all = reader.changes_since(0).resources;
         let in_cluster = all.iter().filter(|it| it.status.k8s_resource_info.is_some());
         let names: Vec<ResourceName> = in_cluster.map(|it| ResourceName::new(&it.metadata.name)).collect();
@@ -88,10 +87,10 @@ async fn collect<F: Future<Output = Option<Value>>>(
     names: &[ResourceName],
     ask: impl Fn(ResourceName) -> F,
 ) -> BTreeMap<ResourceName, Value> {
-    let until = tokio::time::Instant::now() + PATIENCE;
+    let until = tokio::time::Instant::now() + QUERY_TIMEOUT;
     let ask = &ask;
     let asked = names.iter().map(|name| async move { (name.clone(), ask(name.clone()).await) });
-    let mut answers = stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
+    let mut answers = stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(MAX_CONCURRENT);
     let mut found = BTreeMap::new();
     while let Ok(Some((name, answer))) = tokio::time::timeout_at(until, answers.next()).await {
         found.extend(answer.map(|told| (name, told)));
@@ -99,15 +98,15 @@ async fn collect<F: Future<Output = Option<Value>>>(
     found
 }
 
-/// The view as [`super::pieces`] gives it, redacted once more.
+/// Returns the view of [`super::pieces`], redacted again.
 ///
-/// A value that became known as a secret during the session may stand in what was kept before.
+/// What was stored before a value became known as a secret may contain the value.
 pub fn snapshot_view(reader: Reader) -> impl Iterator<Item = String> + use<> {
     let redactor = reader.logs().redactor();
     redacted_pieces(reader, redactor)
 }
 
-/// What stands behind the view, and when it was made.
+/// Returns the text after the view, with the time of the snapshot.
 pub fn snapshot_end(reader: &Reader, reports: Reports, now: Timestamp) -> String {
     let of_kind = |kind: ObjectKind| (kind.name().to_owned(), objects_of(reader, kind));
     let beyond = Beyond {
@@ -119,12 +118,12 @@ pub fn snapshot_end(reader: &Reader, reports: Reports, now: Timestamp) -> String
     format!(",\"createdAt\":\"{now}\",\"lilt\":{beyond}}}\n")
 }
 
-/// `GET /api/snapshot`: what `lilt snapshot view` shows again, as a file. Tilt's address has an id behind it.
+/// `GET /api/snapshot`: a file for `lilt snapshot view`. Tilt's route is followed by an id.
 pub(crate) async fn snapshot(State(context): State<Context>) -> Response {
     let Some(clock) = context.clock.filter(|_| context.snapshot.is_none()) else {
         return (StatusCode::NOT_FOUND, "this is a snapshot already\n").into_response();
     };
-    let reports = Reports::ask(&context.reader).await;
+    let reports = Reports::query(&context.reader).await;
     let reader = context.reader.clone();
     let whole = std::iter::once(SNAPSHOT_BEGIN.to_owned())
         .chain(snapshot_view(context.reader))

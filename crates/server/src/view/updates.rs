@@ -1,7 +1,7 @@
-//! `GET /ws/view`: Tilt's WebSocket, for its scripts. First the whole view, then what changed, at most five times a second.
+//! `GET /ws/view`: Tilt's WebSocket, for its scripts. Sends the whole view, then changes at most five times a second.
 //!
-//! The first message has the newest lines only, as many as Tilt keeps; every line is at `/api/view` and `/api/logs`. A
-//! client that cannot send its token in a header sends the one of `/api/websocket_token` in the query (see [`crate::auth`]).
+//! The first message has only the newest lines, as many as Tilt keeps. All lines are at `/api/view` and `/api/logs`. A
+//! client that cannot send its token in a header sends that of `/api/websocket_token` in the query (see [`crate::auth`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,26 +22,26 @@ use tokio_util::sync::CancellationToken;
 use super::{KINDS, segment, started, whole_state};
 use crate::Context;
 use crate::auth::Authorization;
-use crate::question::blocking;
+use crate::log_query::blocking;
 
-/// Between two messages, as in Tilt.
+/// The minimum time between two messages, as in Tilt.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Tells a client behind a dead connection apart from a quiet one.
-const PING_EVERY: Duration = Duration::from_secs(20);
+/// The interval of pings, which detect dead connections.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
 
-/// What Tilt keeps of a log, in bytes.
+/// The size of the log in bytes that Tilt keeps.
 const MAX_LOG: usize = 2_000_000;
 
-/// Lines fetched at once.
+/// How many lines are read at once.
 const PAGE: usize = 1_000;
 
-/// Clients of this socket send nothing that is read.
+/// The maximum size of messages of clients, which are ignored.
 const MAX_MESSAGE: usize = 64 * 1024;
 
 /// `GET /api/websocket_token`
 pub(crate) async fn token(State(context): State<Context>) -> Response {
-    // A session without a token takes any.
+    // A session without a token accepts any.
     let token = context.auth.map_or_else(|| "none".to_owned(), |auth| auth.keys().socket_token().to_owned());
     ([(header::CONTENT_TYPE, "text/plain")], token).into_response()
 }
@@ -59,13 +59,13 @@ pub(crate) async fn upgrade(
     })
 }
 
-/// Ends with the client, with the session, or when the token is replaced.
+/// Sends the view and its changes until the client disconnects, the session ends or the token is replaced.
 async fn send_updates(context: &Context, revoked: &CancellationToken, socket: WebSocket) {
     let (mut sink, mut stream) = socket.split();
     let disconnected = async { while let Some(Ok(_)) = stream.next().await {} };
     let sending = async {
-        let mut known = Known::default();
-        let mut ping = tokio::time::interval(PING_EVERY);
+        let mut known = ClientState::default();
+        let mut ping = tokio::time::interval(PING_INTERVAL);
         loop {
             let message = match known.next_view(context).await {
                 Some(view) => Message::Text(view.to_string().into()),
@@ -89,16 +89,16 @@ async fn send_updates(context: &Context, revoked: &CancellationToken, socket: We
     }
 }
 
-/// What the client knows.
+/// The state that the client has.
 #[derive(Default)]
-struct Known {
-    /// None: nothing yet.
+struct ClientState {
+    /// None before the first message.
     revision: Option<u64>,
-    /// The line that it has not got yet.
+    /// The first line that was not sent.
     next: u64,
 }
 
-impl Known {
+impl ClientState {
     async fn changed(&self, context: &Context) {
         tokio::select! {
             _ = context.reader.changed(self.revision.unwrap_or_default()) => {}
@@ -106,7 +106,7 @@ impl Known {
         }
     }
 
-    /// Returns what is new; none if a view shows nothing of it.
+    /// Returns the changes; none if the view does not change.
     async fn next_view(&mut self, context: &Context) -> Option<Value> {
         let mut view = match self.revision {
             None => self.whole(context),
@@ -124,7 +124,7 @@ impl Known {
     }
 
     fn whole(&mut self, context: &Context) -> Map<String, Value> {
-        // Before reading: what changes meanwhile is sent again.
+        // Read first: changes meanwhile are sent again.
         self.revision = Some(context.reader.revision());
         match whole_state(&context.reader) {
             Value::Object(view) => view,
@@ -150,7 +150,7 @@ impl Known {
             view.insert("uiResources".to_owned(), Value::Array(resources));
         }
         for (kind, field) in KINDS {
-            // Too far behind: start over.
+            // Too far behind, so start over.
             let Ok(changed) = changed(&context.reader, kind, revision, now) else {
                 return self.whole(context);
             };
@@ -161,11 +161,11 @@ impl Known {
         view
     }
 
-    /// The next lines; if there are too many, the newest of them.
+    /// Returns the next lines; if there are too many, the newest of them.
     async fn lines(&mut self, context: &Context) -> Vec<Line> {
         let logs = context.reader.logs().clone();
         let next = self.next;
-        // Dropped with this future when the client leaves: nobody waits for the lines then.
+        // Cancelled when this future is dropped because the client disconnects.
         let cancel = CancellationToken::new();
         let _ends_reading = cancel.clone().drop_guard();
         let found = blocking(move || {
@@ -173,14 +173,14 @@ impl Known {
             let end = logs.end();
             (newest_lines(&logs, next, end, &cancel), end)
         });
-        // A panic while reading the log is a bug of the server, and no reason to send lines twice.
+        // After a panic while reading the log, no lines are sent twice.
         let Ok((lines, end)) = found.await else { return Vec::new() };
         self.next = end;
         lines
     }
 }
 
-/// The newest lines between two, [`MAX_LOG`] bytes of them and no more than a line beyond. Fewer when cancelled.
+/// Returns the newest lines in a range, up to [`MAX_LOG`] bytes and a line more. Fewer if cancelled.
 fn newest_lines(logs: &LogReader, from: u64, end: u64, cancel: &CancellationToken) -> Vec<Line> {
     let mut lines: VecDeque<Line> = VecDeque::new();
     let (mut room, mut before) = (MAX_LOG, end);
@@ -198,12 +198,12 @@ fn newest_lines(logs: &LogReader, from: u64, end: u64, cancel: &CancellationToke
     lines.into()
 }
 
-/// Returns the objects that changed after a revision, each as it is now.
+/// Returns the objects that changed after a revision, in their newest state.
 fn changed(reader: &Reader, kind: ObjectKind, after: u64, now: Timestamp) -> Result<Vec<Value>, Expired> {
     let (_, events) = reader.last_events_since(kind, after)?;
     let value = |event: &Arc<WatchEvent>| match event.event_type {
         WatchEventType::Deleted => removed(&event.object.key.name, now),
-        // The store holds nothing but objects.
+        // All objects of the store are valid.
         WatchEventType::Added | WatchEventType::Modified => {
             serde_json::from_str(event.object.text()).unwrap_or_default()
         }
@@ -223,7 +223,7 @@ fn log_list(lines: &[Line], begin: u64, end: u64) -> Value {
     json!({ "spans": spans, "segments": segments, "fromCheckpoint": begin, "toCheckpoint": end })
 }
 
-/// An object that was deleted, as Tilt sends it.
+/// Returns a deleted object as Tilt sends it.
 fn removed(name: &str, now: Timestamp) -> Value {
     json!({ "metadata": { "name": name, "deletionTimestamp": now }, "spec": {}, "status": {} })
 }

@@ -20,7 +20,7 @@ async fn deep_links_lead_to_the_page() {
 }
 
 #[tokio::test]
-async fn no_path_leads_out_of_the_page() {
+async fn paths_outside_of_the_page_are_refused() {
     let server = Server::start().await;
     for path in [
         "/assets/..%2f..%2f..%2fCargo.toml",
@@ -40,7 +40,7 @@ fn assets_of(page: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn assets_are_kept_for_ever_and_sent_packed_to_those_who_can_unpack() {
+async fn assets_are_immutable_and_compressed_on_request() {
     let server = Server::start().await;
     let page = server.get("/").await;
     if page.status == 503 {

@@ -6,7 +6,7 @@ use lilt_model::request::{Request, TriggerReason};
 use super::harness::{Server, within};
 
 #[tokio::test]
-async fn a_trigger_reaches_the_daemon() {
+async fn trigger_reaches_the_daemon() {
     let mut server = Server::start().await;
     server.put(&["web"]);
     let answer = server.post("/api/trigger", r#"{"manifest_names":["web"],"build_reason":16}"#).await;
@@ -19,7 +19,7 @@ async fn a_trigger_reaches_the_daemon() {
 }
 
 #[tokio::test]
-async fn an_unknown_resource_is_not_found_and_nothing_is_triggered() {
+async fn trigger_of_an_unknown_resource_has_no_effect() {
     let mut server = Server::start().await;
     server.put(&["web"]);
     let answer = server.post("/api/trigger", r#"{"manifest_names":["web","wbe"],"build_reason":16}"#).await;
@@ -28,7 +28,7 @@ async fn an_unknown_resource_is_not_found_and_nothing_is_triggered() {
 }
 
 #[tokio::test]
-async fn what_is_no_trigger_is_refused_with_a_reason() {
+async fn invalid_trigger_is_refused_with_a_reason() {
     let server = Server::start().await;
     for body in ["", "{", "[]", r#"{"manifest_names":[]}"#, r#"{"manifest_names":"web"}"#] {
         let answer = server.post("/api/trigger", body).await;
@@ -39,7 +39,7 @@ async fn what_is_no_trigger_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_is_gone_is_said() {
+async fn ended_daemon_is_reported() {
     let mut server = Server::start().await;
     server.put(&["web"]);
     server.requests.close();

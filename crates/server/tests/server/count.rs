@@ -32,7 +32,7 @@ async fn lines_are_counted_over_the_whole_log() {
 }
 
 #[tokio::test]
-async fn a_count_goes_on_where_the_last_one_ended() {
+async fn count_continues_where_the_last_one_ended() {
     let server = Server::start().await;
     let mut span = server.span("web");
     span.write(b"one\ntwo\n");

@@ -19,7 +19,7 @@ fn numbers(page: &LogPage) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn pages_go_both_ways() {
+async fn pages_are_read_in_both_directions() {
     let server = Server::start().await;
     let mut span = server.span("web");
     (0..100).for_each(|number| span.write(format!("line {number}\n").as_bytes()));
@@ -39,7 +39,7 @@ async fn pages_go_both_ways() {
 }
 
 #[tokio::test]
-async fn only_wanted_lines_are_on_a_page() {
+async fn pages_contain_only_matching_lines() {
     let server = Server::start().await;
     let mut span = server.span("web");
     (0..50_000).for_each(|number| span.write(format!("line {number}\n").as_bytes()));
@@ -52,7 +52,7 @@ async fn only_wanted_lines_are_on_a_page() {
 }
 
 #[tokio::test]
-async fn sections_tell_pods_and_containers_apart() {
+async fn sections_distinguish_pods_and_containers() {
     let server = Server::start().await;
     let resource = || Some(ResourceName::new("web"));
     let names = ["pod:web:web-1", "pod:web:web-1:app", "pod:web:web-11:app"];
@@ -68,7 +68,7 @@ async fn sections_tell_pods_and_containers_apart() {
 }
 
 #[tokio::test]
-async fn wrong_questions_are_refused() {
+async fn invalid_queries_are_refused() {
     let server = Server::start().await;
     for query in ["", "from=x", "count=3", "from=0&colour=red", "from=0&match=(", "from=0&field=x"] {
         assert_eq!(server.get(&format!("/api/lines?{query}")).await.status, 400, "{query}");

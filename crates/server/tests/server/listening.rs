@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use super::harness::{Server, within};
 
 #[tokio::test]
-async fn a_taken_port_is_said_in_tilts_words() {
+async fn port_in_use_is_reported_as_in_tilt() {
     let taken = bind("localhost", 0).await.expect("a free port");
     let port = taken.port();
     let failure = Failure::from(bind("localhost", port).await.expect_err("it is taken"));
@@ -24,7 +24,7 @@ async fn a_taken_port_is_said_in_tilts_words() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_this_machine_is_said() {
+async fn foreign_host_is_reported() {
     let failure = Failure::from(bind("192.0.2.1", 0).await.expect_err("nobody has this address"));
     assert_eq!(failure.class(), Class::Environment);
     assert!(failure.message.contains("192.0.2.1"), "{failure}");

@@ -19,7 +19,7 @@ fn texts(answer: &Answer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn lines_are_given_as_they_are_asked_for() {
+async fn lines_are_filtered_by_the_query() {
     let mut server = Server::start().await;
     server.put(&["web", "api"]);
     let (mut web, mut api) = (server.span("web"), server.span("api"));
@@ -44,7 +44,7 @@ async fn lines_are_given_as_they_are_asked_for() {
 }
 
 #[tokio::test]
-async fn wrong_questions_are_refused() {
+async fn invalid_queries_are_refused() {
     let server = Server::start().await;
     for query in [
         "tail=many",
@@ -65,7 +65,7 @@ async fn wrong_questions_are_refused() {
 }
 
 #[tokio::test]
-async fn an_unknown_name_is_told_once_the_tiltfile_is_loaded() {
+async fn unknown_resource_is_an_error_once_the_tiltfile_is_loaded() {
     let mut server = Server::start().await;
     assert_eq!(server.get("/api/logs?resource=wbe").await.status, 200, "it may still come");
     let mut tiltfile = resource("(Tiltfile)", 0);
@@ -77,7 +77,7 @@ async fn an_unknown_name_is_told_once_the_tiltfile_is_loaded() {
 }
 
 #[tokio::test]
-async fn many_lines_come_whole_and_in_order() {
+async fn many_lines_are_complete_and_in_order() {
     let server = Server::start().await;
     let mut span = server.span("web");
     for number in 0..20_000 {
@@ -89,7 +89,7 @@ async fn many_lines_come_whole_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_follower_gets_what_comes_until_the_end() {
+async fn follower_gets_lines_until_the_end() {
     let server = Server::start().await;
     let mut span = server.span("web");
     span.write(b"before\n");
@@ -115,7 +115,7 @@ async fn a_follower_gets_what_comes_until_the_end() {
 }
 
 #[tokio::test]
-async fn a_reader_gets_a_file_of_text() {
+async fn log_is_downloaded_as_a_text_file() {
     let server = Server::start().await;
     let (mut web, mut api) = (server.span("web"), server.span("api"));
     web.write(b"\x1b[31mred\x1b[0m\n");

@@ -39,7 +39,7 @@ async fn code_becomes_a_cookie_and_leaves_the_address() {
 }
 
 #[tokio::test]
-async fn code_works_once_and_its_link_opens_the_page_for_who_is_signed_in() {
+async fn code_works_once_and_its_link_opens_the_page_when_signed_in() {
     let server = start().await;
     let link = format!("/overview?code={}", server.code());
     assert_eq!(server.get(&link).await.status, 303);
@@ -54,7 +54,7 @@ async fn code_works_once_and_its_link_opens_the_page_for_who_is_signed_in() {
 
 /// The browser's history must not hold a link that still works.
 #[tokio::test]
-async fn code_that_is_opened_by_who_is_signed_in_is_used_up() {
+async fn code_opened_by_a_signed_in_browser_is_used_up() {
     let server = start().await;
     let link = format!("/?code={}", server.code());
     let cookie = format!("Cookie: {}\r\n", server.cookie().await);
@@ -63,7 +63,7 @@ async fn code_that_is_opened_by_who_is_signed_in_is_used_up() {
 }
 
 #[tokio::test]
-async fn code_is_not_used_up_by_what_only_looks_at_the_link() {
+async fn code_is_not_used_up_by_link_previews() {
     let server = start().await;
     let link = format!("/?code={}", server.code());
     let head = format!("HEAD {link} HTTP/1.1\r\nHost: {{host}}\r\n");
@@ -98,7 +98,7 @@ async fn expired_and_foreign_codes_are_refused() {
 }
 
 #[tokio::test]
-async fn sign_in_page_reveals_nothing_and_keeps_what_was_asked_for() {
+async fn sign_in_page_reveals_nothing_and_keeps_the_request() {
     let server = start().await;
     for path in ["/", "/?code=", "/?code=wrong", "/overview?codes=x", &format!("/?token={TOKEN}")] {
         let answer = server.get(path).await;
@@ -168,7 +168,7 @@ async fn rotation_needs_the_token_itself() {
 }
 
 #[tokio::test]
-async fn rotation_revokes_token_codes_cookies_and_what_is_open() {
+async fn rotation_revokes_credentials_and_closes_connections() {
     let server = start().await;
     let (cookie, code) = (format!("Cookie: {}\r\n", server.cookie().await), server.code());
     let old = format!("X-Tilt-Token: {TOKEN}\r\n");

@@ -6,7 +6,7 @@ use lilt_model::log::Line;
 use lilt_model::request::{Request, TriggerReason};
 use lilt_model::{ResourceName, Timestamp};
 use lilt_server::lines::LINES_PER_PAGE;
-use lilt_server::protocol::{FOLLOWED_BEHIND, LINES_AFTER_GAP, PageMessage, ServerMessage};
+use lilt_server::protocol::{LINES_AFTER_GAP, MAX_FOLLOW_LAG, PageMessage, ServerMessage};
 use lilt_store::{Draft, Key};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -53,7 +53,7 @@ fn numbers(lines: &[Line]) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_page_gets_everything_then_changes() {
+async fn page_gets_the_whole_state_then_changes() {
     let mut server = Server::start().await;
     server.put(&["a", "b"]);
     let mut page = server.page().await;
@@ -76,13 +76,13 @@ async fn a_page_gets_everything_then_changes() {
 }
 
 #[tokio::test]
-async fn an_empty_session_is_a_state_too() {
+async fn empty_session_has_a_state() {
     let server = Server::start().await;
     server.page().await.greeted().await;
 }
 
 #[tokio::test]
-async fn a_slow_page_gets_the_newest_state_and_not_each_one() {
+async fn slow_page_gets_only_the_newest_state() {
     const CHANGES: i32 = 20_000;
     let mut server = Server::start().await;
     let mut page = server.page().await.greeted().await;
@@ -109,7 +109,7 @@ async fn a_slow_page_gets_the_newest_state_and_not_each_one() {
 }
 
 #[tokio::test]
-async fn a_page_gets_no_lines_unless_it_follows_some() {
+async fn page_gets_no_lines_unless_it_follows() {
     let server = Server::start().await;
     let mut span = server.span("a");
     (0..100).for_each(|number| span.info(&format!("line {number}")));
@@ -134,7 +134,7 @@ async fn a_page_gets_no_lines_unless_it_follows_some() {
 }
 
 #[tokio::test]
-async fn only_wanted_lines_are_followed() {
+async fn only_matching_lines_are_followed() {
     let server = Server::start().await;
     let (mut one, mut other) = (server.span("a"), server.span("b"));
     let mut page = server.page().await.greeted().await;
@@ -151,10 +151,10 @@ async fn only_wanted_lines_are_followed() {
 }
 
 #[tokio::test]
-async fn a_page_far_behind_gets_the_newest_lines() {
+async fn page_far_behind_gets_the_newest_lines() {
     let server = Server::start().await;
     let mut span = server.span("a");
-    let end = FOLLOWED_BEHIND + 1_234;
+    let end = MAX_FOLLOW_LAG + 1_234;
     (0..end).for_each(|_| span.info("x"));
     let mut page = server.page().await.greeted().await;
     page.follow(1, "", 0).await;
@@ -167,14 +167,14 @@ async fn a_page_far_behind_gets_the_newest_lines() {
 }
 
 #[tokio::test]
-async fn of_few_wanted_lines_among_many_none_is_passed_over() {
+async fn few_matching_lines_among_many_are_all_sent() {
     let server = Server::start().await;
     let (mut wanted, mut other) = (server.span("a"), server.span("b"));
     wanted.info("first");
     let mut page = server.page().await.greeted().await;
     page.follow(1, "resource=a", 0).await;
     page.lines_until(1, 0).await;
-    (0..FOLLOWED_BEHIND + 10).for_each(|_| other.info("x"));
+    (0..MAX_FOLLOW_LAG + 10).for_each(|_| other.info("x"));
     wanted.info("second");
     loop {
         if let ServerMessage::Lines { lines, gap, .. } = page.expect().await {
@@ -204,7 +204,7 @@ async fn long_lines_do_not_make_long_messages() {
 }
 
 #[tokio::test]
-async fn a_click_reaches_the_daemon_and_a_wrong_one_gets_an_answer() {
+async fn click_reaches_the_daemon_and_an_invalid_one_is_refused() {
     let mut server = Server::start().await;
     server.put(&["a"]);
     let mut page = server.page().await.greeted().await;
@@ -227,7 +227,7 @@ async fn a_click_reaches_the_daemon_and_a_wrong_one_gets_an_answer() {
 }
 
 #[tokio::test]
-async fn a_page_hears_that_somebody_is_there_when_nothing_happens() {
+async fn page_gets_ticks_when_nothing_happens() {
     let mut server = Server::start().await;
     let mut page = server.page().await.greeted().await;
     for _ in 0..2 {
@@ -248,7 +248,7 @@ async fn buttons(page: &mut Page) -> (bool, Vec<String>, Vec<String>) {
 }
 
 #[tokio::test]
-async fn buttons_come_change_and_go() {
+async fn buttons_are_added_changed_and_removed() {
     let mut server = Server::start_with_api(&[], None).await;
     let key = |name: &str| Key::new(ObjectKind::UIButton, name);
     let draft = |name: &str, text: &str| {

@@ -22,7 +22,7 @@ async fn view(page: &mut Page) -> Value {
 }
 
 #[tokio::test]
-async fn the_whole_view_comes_first_and_then_what_changed() {
+async fn view_is_sent_first_and_then_its_changes() {
     let mut server = Server::start().await;
     server.put(&["web", "api"]);
     let mut span = server.span("web");
@@ -60,7 +60,7 @@ async fn the_whole_view_comes_first_and_then_what_changed() {
 }
 
 #[tokio::test]
-async fn a_long_log_comes_with_its_newest_part() {
+async fn long_log_is_sent_with_its_newest_part() {
     let server = Server::start().await;
     let mut span = server.span("web");
     let text = "x".repeat(990);

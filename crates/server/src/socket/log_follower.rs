@@ -4,33 +4,33 @@ use lilt_model::log::Line;
 use lilt_store::{Filter, LogReader};
 
 use crate::lines::{LINES_PER_PAGE, forwards};
-use crate::protocol::{FOLLOWED_BEHIND, LINES_AFTER_GAP, ServerMessage};
-use crate::question::{self, Refusal};
+use crate::log_query::{self, QueryError};
+use crate::protocol::{LINES_AFTER_GAP, MAX_FOLLOW_LAG, ServerMessage};
 
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct LogFollower {
     follow: u64,
     filter: Filter,
     next: u64,
 }
 
-impl Following {
-    pub(super) fn begin(follow: u64, query: &str, from: u64) -> Result<Following, Refusal> {
-        Ok(Following { follow, filter: question::filter(query)?, next: from })
+impl LogFollower {
+    pub(super) fn begin(follow: u64, query: &str, from: u64) -> Result<LogFollower, QueryError> {
+        Ok(LogFollower { follow, filter: log_query::filter(query)?, next: from })
     }
 
-    /// Returns whether there are lines that were not read.
+    /// Returns whether there are unread lines.
     pub(super) fn is_behind(&self, logs: &LogReader) -> bool {
         logs.end() > self.next
     }
 
-    /// Returns the next lines; none if no new line is wanted.
+    /// Returns the next lines; none if no new line matches.
     pub(super) fn next_message(&mut self, logs: &LogReader) -> Option<ServerMessage> {
         let end = logs.end();
         let mut gap = false;
-        if end.saturating_sub(self.next) > FOLLOWED_BEHIND {
+        if end.saturating_sub(self.next) > MAX_FOLLOW_LAG {
             let newest = logs.tail(&self.filter, LINES_AFTER_GAP, &|| true);
-            // Few wanted lines among many others are all sent.
+            // A few matching lines among many others are all sent.
             gap = newest > self.next;
             self.next = newest.max(self.next);
         }

@@ -1,4 +1,4 @@
-//! Which lines of log somebody asks for, in the query of an address: the same for scripts, `lilt logs` and the page.
+//! Parses filters of log lines from the query of a URL, for scripts, `lilt logs` and the page alike.
 
 use axum::extract::Query;
 use axum::http::{StatusCode, Uri};
@@ -9,32 +9,34 @@ use lilt_model::nearest::nearest;
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use lilt_store::{Field, Filter, Pattern, Reader};
 
-/// Why a question is not answered.
+/// Why a request is refused: status and message.
 #[derive(Debug)]
-pub(crate) struct Refusal(pub(crate) StatusCode, pub(crate) String);
+pub(crate) struct QueryError(pub(crate) StatusCode, pub(crate) String);
 
-impl IntoResponse for Refusal {
+impl IntoResponse for QueryError {
     fn into_response(self) -> Response {
         (self.0, format!("{}\n", self.1)).into_response()
     }
 }
 
-pub(crate) fn malformed(words: String) -> Refusal {
-    Refusal(StatusCode::BAD_REQUEST, words)
+pub(crate) fn malformed(words: String) -> QueryError {
+    QueryError(StatusCode::BAD_REQUEST, words)
 }
 
-pub(crate) fn not_understood(name: &str, value: &str) -> Refusal {
+pub(crate) fn invalid_parameter(name: &str, value: &str) -> QueryError {
     malformed(format!("{name}={value} is not understood"))
 }
 
-pub(crate) fn no_such_parameter(name: &str) -> Refusal {
+pub(crate) fn unknown_parameter(name: &str) -> QueryError {
     malformed(format!("there is no parameter {name:?}"))
 }
 
-/// `resource=a&resource=b&source=build&level=warn&since=TIME&match=REGEX&text=WORDS&span=pod:default:web-1&field=path=value`,
-/// all of them optional. False: this parameter does not say which lines.
-pub(crate) fn narrow(filter: &mut Filter, name: &str, value: &str) -> Result<bool, Refusal> {
-    let wrong = || not_understood(name, value);
+/// Adds a parameter of a query to a filter. Returns false if it is not a parameter of filters.
+///
+/// The parameters, all optional:
+/// `resource=a&resource=b&source=build&level=warn&since=TIME&match=REGEX&text=WORDS&span=pod:default:web-1&field=path=value`.
+pub(crate) fn add_parameter(filter: &mut Filter, name: &str, value: &str) -> Result<bool, QueryError> {
+    let wrong = || invalid_parameter(name, value);
     match name {
         "resource" => filter.resources.push(ResourceName::new(value)),
         "source" => {
@@ -59,22 +61,22 @@ pub(crate) fn narrow(filter: &mut Filter, name: &str, value: &str) -> Result<boo
     Ok(true)
 }
 
-/// A filter alone, from the text of a query.
-pub(crate) fn filter(query: &str) -> Result<Filter, Refusal> {
+/// Parses a query that has only parameters of filters.
+pub(crate) fn filter(query: &str) -> Result<Filter, QueryError> {
     let wrong = || malformed(format!("{query:?} is no query"));
     let address: Uri = format!("/?{query}").parse().map_err(|_| wrong())?;
     let parameters = Query::<Vec<(String, String)>>::try_from_uri(&address).map_err(|_| wrong())?;
     let mut filter = Filter::default();
     for (name, value) in &parameters.0 {
-        if !narrow(&mut filter, name, value)? {
-            return Err(no_such_parameter(name));
+        if !add_parameter(&mut filter, name, value)? {
+            return Err(unknown_parameter(name));
         }
     }
     Ok(filter)
 }
 
-/// A name that is not known is most likely mistyped, unless the Tiltfile that may declare it is still being loaded.
-pub(crate) fn check(reader: &Reader, name: &ResourceName) -> Result<(), Refusal> {
+/// Checks that a resource exists, unless the Tiltfile that may declare it is still loading.
+pub(crate) fn check_resource(reader: &Reader, name: &ResourceName) -> Result<(), QueryError> {
     let loaded =
         |tiltfile: &UIResource| tiltfile.status.build_history.iter().any(|load| load.error.is_empty());
     if name.is_tiltfile()
@@ -91,10 +93,10 @@ pub(crate) fn check(reader: &Reader, name: &ResourceName) -> Result<(), Refusal>
         Some(near) => format!("did you mean {near}?"),
         None => format!("there are: {}", known.join(", ")),
     };
-    Err(Refusal(StatusCode::NOT_FOUND, format!("there is no resource named \"{name}\"\nhint: {hint}")))
+    Err(QueryError(StatusCode::NOT_FOUND, format!("there is no resource named \"{name}\"\nhint: {hint}")))
 }
 
-/// Looking for lines may take its time, and files. A panic there is one here.
+/// Runs work that reads log files on a thread for blocking work. A panic of it is an internal server error.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Response> {

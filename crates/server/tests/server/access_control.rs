@@ -1,11 +1,11 @@
-//! No route answers to a foreign name or to a foreign page.
+//! No route accepts requests to a foreign host name or of a foreign page.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
 use super::harness::Server;
 
-/// Every route of `routes.rs` as it is named there, an address of it, and what those who may come in get; and some that do
-/// not exist. The server has an object API, and no engine behind it.
+/// Every route of `routes.rs`, a path of it, its method and the status for authorized requests; and some paths that do not
+/// exist. The server has an object API, but no engine.
 const ROUTES: [(&str, &str, &str, u16); 38] = [
     ("GET", "/", "/", PAGE),
     ("GET", "/overview", "/overview", PAGE),
@@ -47,23 +47,23 @@ const ROUTES: [(&str, &str, &str, u16); 38] = [
     ("POST", NONE, "/overview", 405),
 ];
 
-/// No route.
+/// Not a route.
 const NONE: &str = "";
 /// The page may or may not have been built where the tests run.
 const PAGE: u16 = 1;
 const FILE: u16 = 2;
 
-/// What everybody gets: without these the page that asks for the token would not look like one.
+/// Paths without token check, which the sign-in page needs.
 const FILES: [&str; 4] = ["/favicon.svg", "/login.css", "/assets/nothing.js", PROOF];
-/// Those of the page. Browsers send an `Origin` with requests for its scripts, which is foreign behind a proxy that rewrites
-/// `Host`. They say nothing about the session.
+/// The page's files. Browsers send an `Origin` with requests for its scripts, which is foreign behind a proxy that rewrites
+/// `Host`. They contain nothing about the session.
 const PAGE_FILES: [&str; 3] = ["/favicon.svg", "/login.css", "/assets/nothing.js"];
 const PROOF: &str = "/api/proof?challenge=a";
-/// Would replace the token that the tests use; has tests of its own in `sign_in.rs`.
+/// Would replace the token of these tests. Tested in `sign_in.rs`.
 const ROTATE: &str = "/api/token/rotate";
-/// Answered by the engine, which is not there.
+/// Needs the engine, which is missing here.
 const ENGINE: &str = "/api/dump/engine";
-/// Where people may come by who are asked for the token.
+/// Paths of the page, which show the sign-in page without a token.
 const PAGES: [&str; 5] = ["/", "/overview", "/r/web", "/r/web/overview", "/no/such/route"];
 
 const SOCKETS: [&str; 2] = ["/ws", "/ws/view"];
@@ -90,7 +90,7 @@ const UPGRADE: &str = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocke
 
 async fn status(server: &Server, method: &str, path: &str, headers: &str) -> u16 {
     let upgrade = if SOCKETS.contains(&path) { UPGRADE } else { "" };
-    // A socket that opens stays open: cancelling is what ends the answer.
+    // An opened socket stays open, so only the status line is read.
     let head = format!("{method} {path} HTTP/1.1\r\n{headers}{upgrade}");
     if !SOCKETS.contains(&path) {
         return server.raw(&head, "").await.status;
@@ -119,14 +119,14 @@ fn same(found: u16, wanted: u16) -> bool {
     }
 }
 
-/// Where a request gets in.
+/// Which requests are accepted.
 enum Welcome {
     Everywhere,
     Files,
     Nowhere,
 }
 
-/// The address of this machine towards other machines; none without a network.
+/// Returns the address of this machine in its network; none without a network.
 fn outer_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
     // Chooses a route and sends nothing.
@@ -134,7 +134,7 @@ fn outer_address() -> Option<IpAddr> {
     socket.local_addr().ok().map(|address| address.ip()).filter(|address| !address.is_loopback())
 }
 
-/// A cookie that a forwarded port on localhost has seen is of no use on other machines.
+/// A cookie that was leaked to a forwarded port on localhost cannot be used from other machines.
 #[tokio::test]
 async fn cookie_of_localhost_from_a_remote_peer_is_refused() {
     let server = Server::start_on("0.0.0.0", Some(TOKEN)).await;
@@ -144,7 +144,7 @@ async fn cookie_of_localhost_from_a_remote_peer_is_refused() {
         server.raw_to(address, &head, "").await.status
     };
     assert_eq!(ask(IpAddr::V4(Ipv4Addr::LOCALHOST), "{host}").await, 200);
-    // Without a network there are no other machines; the tests of `origin_check` go through all names.
+    // Without a network there are no other machines. The tests of `origin_check` cover all names.
     let Some(address) = outer_address() else { return };
     assert_eq!(ask(address, "{host}").await, 403);
     let head = format!(
@@ -158,7 +158,7 @@ async fn cookie_of_localhost_from_a_remote_peer_is_refused() {
 async fn every_route_checks_host_and_origin() {
     let server = Server::start_with_api(&["devbox"], Some(TOKEN)).await;
     let port = server.port;
-    // Whoever has the token is not let in by another name either.
+    // Foreign host names are refused even with the token.
     let token = format!("X-Tilt-Token: {TOKEN}\r\n");
     let cases = [
         ("own name, no origin", "Host: {host}\r\n".to_owned(), Welcome::Everywhere),
@@ -244,7 +244,7 @@ async fn refusal_says_what_to_run() {
 }
 
 #[tokio::test]
-async fn every_answer_is_hardened() {
+async fn every_response_has_security_headers() {
     let server = Server::start_with_api(&[], None).await;
     for (method, _, path, _) in ROUTES.into_iter().filter(|(_, _, path, _)| *path != "/ws" && *path != ENGINE)
     {
@@ -265,7 +265,7 @@ async fn every_answer_is_hardened() {
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// Who comes with what, and whether it reads and changes.
+/// Credentials, and whether they are sufficient to read and to change.
 fn visitors(port: u16, cookie: &str) -> Vec<(&'static str, String, bool, bool)> {
     let own = format!("Origin: http://localhost:{port}\r\n");
     let foreign = "Origin: http://evil.example\r\n";
@@ -303,7 +303,7 @@ fn visitors(port: u16, cookie: &str) -> Vec<(&'static str, String, bool, bool)> 
 }
 
 #[tokio::test]
-async fn nobody_comes_in_without_the_token() {
+async fn requests_without_the_token_are_refused() {
     let mut server = Server::start_with_api(&[], Some(TOKEN)).await;
     let cookie = server.cookie().await;
     for (who, headers, reads, changes) in visitors(server.port, &cookie) {
@@ -328,9 +328,9 @@ async fn nobody_comes_in_without_the_token() {
     assert!(server.writes.as_mut().expect("it has an API").try_recv().is_err(), "nor of its objects");
 }
 
-/// A cookie goes along when somebody follows a link of another site: that may look, and do nothing.
+/// The cookie is sent when somebody follows a link of another site, which may only open the page.
 #[tokio::test]
-async fn a_link_of_another_site_leads_in_and_nothing_else_of_it_does() {
+async fn another_site_may_link_to_the_page_and_nothing_else() {
     let server = Server::start_with_api(&[], Some(TOKEN)).await;
     let cookie = format!("Host: {{host}}\r\nCookie: {}\r\n", server.cookie().await);
     for site in ["cross-site", "same-site"] {
@@ -361,7 +361,7 @@ async fn a_link_of_another_site_leads_in_and_nothing_else_of_it_does() {
 }
 
 #[tokio::test]
-async fn an_address_with_a_slash_too_many_or_a_mistake_is_one_of_the_page() {
+async fn mistyped_paths_are_answered_with_the_page() {
     let server = Server::start().await;
     for (path, meant) in [
         ("/overview/", "/overview"),
@@ -381,9 +381,9 @@ async fn an_address_with_a_slash_too_many_or_a_mistake_is_one_of_the_page() {
     }
 }
 
-/// As Tilt's scripts do: the token of the socket, got with that of the session, is enough for the one socket.
+/// The socket token, which Tilt's scripts get with the session's token, is sufficient for that socket only.
 #[tokio::test]
-async fn a_socket_token_opens_that_socket_alone() {
+async fn socket_token_is_valid_for_its_socket_only() {
     let server = Server::start_guarded(&[], Some(TOKEN)).await;
     let port = server.port;
     let asked = format!("GET /api/websocket_token HTTP/1.1\r\nHost: {{host}}\r\nX-Tilt-Token: {TOKEN}\r\n");
