@@ -28,7 +28,7 @@ pub struct BuildRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildStage {
     pub name: String,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
     pub began: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,10 +50,10 @@ pub struct ImageTarget {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<ImageName>,
     /// Whether the name matches exactly this reference: it has a tag, or another image of the project has the same name.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub match_exact: bool,
     /// Whether its name is also replaced in the values of environment variables.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub match_in_env_vars: bool,
     /// Replaces the `command` of containers that run it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,10 +81,6 @@ impl ImageTarget {
             _ => false,
         }
     }
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// How an image is built.
@@ -202,7 +198,7 @@ pub struct LiveUpdate {
     #[serde(default, skip_serializing_if = "is_empty_path")]
     pub base: PathBuf,
     /// Whether all synced files are copied into every container that starts.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub initial_sync: bool,
     /// A change to one of these (absolute paths; a directory includes everything below it) triggers a full build.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -211,7 +207,7 @@ pub struct LiveUpdate {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Run>,
     /// Whether the container is restarted at the end.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restart: bool,
     /// Whether and how the process in the container is restarted at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -265,7 +261,7 @@ pub struct RestartProcess {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub restart_file: String,
     /// Whether to wait for the next live update when the process ends by itself. Otherwise the container ends.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wait_when_ended: bool,
 }
 

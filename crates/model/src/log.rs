@@ -61,16 +61,12 @@ pub struct Line {
     /// Without the line end; may contain ANSI sequences.
     pub text: String,
     /// Whether this part continues the previous one of its span.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
     /// Whether the line continues after this part.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
     /// Whether this is the first line of an update. Shown at every level, so that readers see which update lines belong to.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub headline: bool,
-}
-
-fn is_false(value: &bool) -> bool {
-    !*value
 }

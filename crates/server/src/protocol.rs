@@ -60,7 +60,7 @@ pub enum ServerMessage {
         /// The position of the page: all matching lines before this number have been sent.
         next: u64,
         /// Whether lines before these were skipped, because there were too many.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
         gap: bool,
     },
@@ -102,8 +102,4 @@ pub enum PageMessage {
     },
     /// Stop sending lines.
     Unfollow,
-}
-
-fn is_false(value: &bool) -> bool {
-    !*value
 }

@@ -141,16 +141,12 @@ pub struct LineRef<'s> {
     pub source: Source,
     pub level: Level,
     pub text: &'s str,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub headline: bool,
-}
-
-fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 impl LineRef<'_> {
