@@ -24,7 +24,7 @@ use crate::hold::Hold;
 use crate::objects::{ANNOTATION_RESOURCE, show_notes_on};
 use crate::owner::Owner;
 use crate::runtime::{Runtime, current_pods, newest_pod};
-use crate::state::{BodyState, FinishedUpdate, ResourceState, State, TiltfileState, UNCATEGORIZED};
+use crate::state::{BodyState, FinishedUpdate, ResourceState, State, TiltfileState};
 
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 pub(crate) use objects::{stop_button_name, text_hash, toggle_button_name};
@@ -358,7 +358,7 @@ fn waiting(hold: &Hold) -> Option<UIResourceStateWaiting> {
     };
     let on = match hold {
         Hold::Dependencies { on } => on.iter().map(|it| one("UIResource", it.name.as_str())).collect(),
-        Hold::Uncategorized => vec![one("UIResource", UNCATEGORIZED)],
+        Hold::Uncategorized => vec![one("UIResource", ResourceName::UNCATEGORIZED)],
         Hold::Tiltfile => vec![one("UIResource", ResourceName::tiltfile().as_str())],
         Hold::Image { resource: other, .. } | Hold::Producing { by: other } => {
             vec![one("UIResource", other.as_str())]

@@ -21,9 +21,7 @@ use crate::hold::Hold;
 use crate::objects;
 use crate::outage::begins_again;
 use crate::prune;
-use crate::state::{
-    BodyState, LiveUpdateRun, ResourceState, RunningUpdate, State, UNCATEGORIZED, UpdateKind,
-};
+use crate::state::{BodyState, LiveUpdateRun, ResourceState, RunningUpdate, State, UpdateKind};
 
 use crate::timeline::{note_hold, record_start};
 pub(crate) use images::{delivered, is_same, sharers};
@@ -46,12 +44,12 @@ fn look_at(state: &mut State, mut open: Vec<ResourceName>) {
     while let Some(name) = open.pop() {
         state.count_operation();
         if reconsider(state, &name) == Consequence::AsksForBase {
-            open.push(ResourceName::new(UNCATEGORIZED));
+            open.push(ResourceName::new(ResourceName::UNCATEGORIZED));
         }
         open.extend(settle(state, &name));
         open.extend(images::waiting_for(state, &name));
         open.extend(producers::first_builds_after(state, &name));
-        if name.as_str() == UNCATEGORIZED {
+        if name.is_uncategorized() {
             // They look for themselves whether they wait, or still do.
             open.extend(std::mem::take(&mut state.behind_uncategorized));
             open.extend(deployments_in_queue(state));
@@ -61,7 +59,7 @@ fn look_at(state: &mut State, mut open: Vec<ResourceName>) {
 
 fn deployments_in_queue(state: &State) -> Vec<ResourceName> {
     let is_deployed = |name: &&ResourceName| {
-        name.as_str() != UNCATEGORIZED
+        !name.is_uncategorized()
             && state.resources.get(*name).is_some_and(|resource| resource.kubernetes().is_some())
     };
     state.queue.names().filter(is_deployed).cloned().collect()
@@ -161,7 +159,7 @@ fn start_queued(state: &mut State) {
         let mut changed = settle(state, &name);
         changed.extend(images::in_queue_with(state, &name));
         changed.extend(producers::first_builds_after(state, &name));
-        if name.as_str() == UNCATEGORIZED {
+        if name.is_uncategorized() {
             changed.extend(deployments_in_queue(state));
         }
         look_at(state, changed);

@@ -49,9 +49,6 @@ pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind, W
 use resources::Resources;
 pub(crate) use tiltfile::{Load, TiltfileState};
 
-/// The resource with what belongs to no other: namespaces, definitions of kinds.
-pub(crate) const UNCATEGORIZED: &str = "uncategorized";
-
 /// Paths that changed, with the number of the newest change of each.
 pub(crate) type Changes = BTreeMap<ChangedPath, u64>;
 

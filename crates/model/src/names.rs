@@ -104,6 +104,9 @@ impl ClusterName {
 }
 
 impl ResourceName {
+    /// The name of the resource with the objects that belong to no other resource, such as namespaces.
+    pub const UNCATEGORIZED: &str = "uncategorized";
+
     /// Returns the name of the resource that represents the Tiltfile, as in Tilt.
     pub fn tiltfile() -> Self {
         Self::new("(Tiltfile)")
@@ -111,6 +114,10 @@ impl ResourceName {
 
     pub fn is_tiltfile(&self) -> bool {
         self.as_str() == "(Tiltfile)"
+    }
+
+    pub fn is_uncategorized(&self) -> bool {
+        self.as_str() == Self::UNCATEGORIZED
     }
 }
 

@@ -29,8 +29,6 @@ use workloads::Workload;
 
 pub(crate) use workloads::workload_ids;
 
-/// The resource of all objects that belong to no other.
-pub(crate) const UNCATEGORIZED: &str = "uncategorized";
 const UPSERT_TIMEOUT_SECS: u32 = 30;
 
 /// The input of the assembly besides the declarations.
@@ -267,7 +265,7 @@ fn local_resource(
 fn uncategorized(objects: Vec<object::Object>, timeout: u32) -> Resource {
     let (objects, origins) = object::in_apply_order(objects);
     Resource {
-        name: ResourceName::new(UNCATEGORIZED),
+        name: ResourceName::new(ResourceName::UNCATEGORIZED),
         labels: Vec::new(),
         links: Vec::new(),
         resource_deps: Vec::new(),

@@ -22,7 +22,6 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::assemble::UNCATEGORIZED;
 use crate::request::Loaded;
 use deploy::DeployTarget;
 use image::ImageTargetEntry;
@@ -216,7 +215,7 @@ fn manifest<'r>(resource: &'r Resource, context: Context<'_>) -> Manifest<'r> {
     let image_targets = match &resource.body {
         // They have no images.
         Body::Local(_) => None,
-        Body::Kubernetes(_) if resource.name.as_str() == UNCATEGORIZED => None,
+        Body::Kubernetes(_) if resource.name.is_uncategorized() => None,
         Body::Kubernetes(body) => Some(image::targets(&resource.name, &body.images, context)),
         Body::Compose(body) => Some(image::targets(&resource.name, &body.images, context)),
     };

@@ -9,7 +9,7 @@ use lilt_model::settings::DriftPolicy;
 use lilt_model::{ClusterName, ResourceName};
 
 use crate::event::{Deployed, Drift};
-use crate::state::{KubernetesState, ResourceState, State, UNCATEGORIZED};
+use crate::state::{KubernetesState, ResourceState, State};
 
 /// Of what a command deploys, each object has a watch of its own, as nothing marks them as ours.
 const MOST_ALONE: usize = 50;
@@ -254,17 +254,17 @@ pub(crate) fn corrects(state: &State, resource: &ResourceState) -> bool {
 
 /// What failed is not tried again by itself, but once its namespace is there again.
 fn has_failed(state: &State, resource: &ResourceState) -> bool {
-    let base = state.resources.get(UNCATEGORIZED).and_then(ResourceState::last);
+    let base = state.resources.get(ResourceName::UNCATEGORIZED).and_then(ResourceState::last);
     let failed = resource.last().filter(|last| last.failure.is_some());
     failed.is_some_and(|last| base.is_none_or(|base| base.failure.is_some() || base.id < last.id))
 }
 
 /// Whether namespaces or definitions of kinds were deleted behind our back, which another deployment may need.
 pub(crate) fn lacks_base(state: &State, resource: &ResourceState) -> bool {
-    resource.spec.name.as_str() != UNCATEGORIZED
+    !resource.spec.name.is_uncategorized()
         && state
             .resources
-            .get(UNCATEGORIZED)
+            .get(ResourceName::UNCATEGORIZED)
             .filter(|base| !base.disabled && base.last().is_none_or(|last| last.failure.is_none()))
             .and_then(ResourceState::kubernetes)
             .is_some_and(|base| base.drifting.lacks_objects() && !base.drifting.needed)
@@ -272,7 +272,7 @@ pub(crate) fn lacks_base(state: &State, resource: &ResourceState) -> bool {
 
 /// They are put right first.
 pub(crate) fn ask_for_base(state: &mut State) {
-    let base = state.resources.get_mut(UNCATEGORIZED).and_then(ResourceState::kubernetes_mut);
+    let base = state.resources.get_mut(ResourceName::UNCATEGORIZED).and_then(ResourceState::kubernetes_mut);
     if let Some(base) = base {
         base.drifting.needed = true;
     }

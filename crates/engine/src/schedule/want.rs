@@ -1,5 +1,6 @@
 //! What a resource wants: nothing, a place in the queue, or something else first.
 
+use lilt_model::ResourceName;
 use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
 
@@ -10,7 +11,7 @@ use crate::apply::{corrects_drift, lacks_base};
 use crate::cause::Cause;
 use crate::describe::describe;
 use crate::hold::{Dependency, Hold};
-use crate::state::{LiveUpdateRun, Rank, ResourceState, State, UNCATEGORIZED};
+use crate::state::{LiveUpdateRun, Rank, ResourceState, State};
 
 pub(super) enum Want {
     Nothing,
@@ -116,10 +117,10 @@ fn unmet(state: &State, resource: &ResourceState) -> Vec<Dependency> {
 
 /// Namespaces and definitions of kinds come before what needs them.
 fn is_behind_uncategorized(state: &State, resource: &ResourceState) -> bool {
-    resource.spec.name.as_str() != UNCATEGORIZED
+    !resource.spec.name.is_uncategorized()
         && state
             .resources
-            .get(UNCATEGORIZED)
+            .get(ResourceName::UNCATEGORIZED)
             .is_some_and(|first| first.update.is_some() || first.queued.is_some())
 }
 
@@ -140,7 +141,7 @@ fn is_behind(resource: &ResourceState) -> bool {
 fn first_round(resource: &ResourceState) -> u8 {
     match &resource.spec.body {
         Body::Local(_) | Body::Compose(_) => 0,
-        Body::Kubernetes(_) if resource.spec.name.as_str() == UNCATEGORIZED => 1,
+        Body::Kubernetes(_) if resource.spec.name.is_uncategorized() => 1,
         Body::Kubernetes(kubernetes) if kubernetes.images.is_empty() => 2,
         Body::Kubernetes(_) => 3,
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use lilt_model::resource::Resource;
 use lilt_model::{Failure, ResourceName};
 
-use super::{Problems, UNCATEGORIZED};
+use super::Problems;
 use crate::configuration::{ConfigDeclarations, EnabledResources};
 use lilt_model::nearest::nearest;
 
@@ -48,7 +48,7 @@ pub(super) fn enabled(
         }
     }
     // Uncategorized objects are needed by all resources.
-    let runs = |name: &str| wanted.contains(name) || name == UNCATEGORIZED;
+    let runs = |name: &str| wanted.contains(name) || name == ResourceName::UNCATEGORIZED;
     Some(resources.iter().map(|resource| resource.name.clone()).filter(|name| runs(name.as_str())).collect())
 }
 
