@@ -1,7 +1,7 @@
-//! A session that is made up, for work on the page: `cargo run -p lilt-server --example sample -- PORT COUNT LINES STORM`.
+//! A simulated session, for work on the page: `cargo run -p lilt-server --example sample -- PORT COUNT LINES STORM`.
 //!
-//! Resources update by turns, some fail, some wait; a trigger runs an update. LINES is how long the log is at first. With
-//! STORM 1 all resources change ten times a second. Nothing here is real but the store and the server.
+//! Resources update in turn, some fail, some wait; a trigger runs an update. LINES is the initial length of the log. With
+//! STORM 1 all resources change ten times a second. Only the store and the server are real.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::expect_used)]
 
@@ -140,14 +140,14 @@ fn tiltfile() -> UIResource {
     made
 }
 
-struct Session {
+struct SimulatedSession {
     writer: Writer,
     logs: LogWriter,
     resources: Vec<UIResource>,
     spans: Vec<Span>,
 }
 
-impl Session {
+impl SimulatedSession {
     fn commit(&mut self, index: usize) {
         self.writer.put(Draft::resource(self.resources[index].clone().into(), None));
         self.writer.commit(now());
@@ -228,7 +228,7 @@ async fn main() {
     let count = arguments.next().unwrap_or(12);
     let lines = arguments.next().unwrap_or(400);
     let storm = arguments.next() == Some(1);
-    // In files, so that all lines are kept; they go away with the process's folder.
+    // In files, so that all lines are stored.
     let folder = std::env::temp_dir().join(format!("lilt-sample-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let (logs, log_reader) = LogWriter::open(Some(folder.clone()), now);
@@ -251,7 +251,7 @@ async fn main() {
             logs.span(SpanId::new("pod:1"), Some(ResourceName::new(&resource.metadata.name)), Source::Runtime)
         })
         .collect();
-    let mut session = Session { writer, logs, resources, spans };
+    let mut session = SimulatedSession { writer, logs, resources, spans };
     for turn in 0..lines {
         session.chatter(turn);
     }

@@ -1,5 +1,5 @@
-//! The page's types are written from the Rust ones. When they differ, this test writes them anew and fails once, so
-//! that the change is seen and committed.
+//! Generates the page's types from the Rust types. When they differ, this test writes them and fails once, so that the
+//! change is noticed and committed.
 
 use std::path::Path;
 

@@ -1,1 +1,1 @@
-//! Nothing but tests of the repository itself; see `tests/`.
+//! Contains only tests of the repository itself, in `tests/`.

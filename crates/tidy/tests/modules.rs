@@ -1,8 +1,8 @@
-//! Modules of a crate, or of a module, do not depend on each other in a circle.
+//! Checks that modules of a crate, or of a parent module, have no import cycles.
 //!
-//! A module is a file or folder directly below `src`, or below the folder of a parent module, with all that is in it; the
-//! root is `lib.rs` or `main.rs`, and all that is outside of the parent. The test reads the paths that begin with `crate`
-//! or `super` in the source text; tests inside of the crate do not count.
+//! A module is a file or folder directly below `src`, or below the folder of the parent module, with everything in it. The
+//! root is `lib.rs` or `main.rs`, and everything outside of the parent module. The test reads paths that begin with `crate`
+//! or `super` from the source text, except in unit tests.
 #![allow(clippy::disallowed_methods, reason = "this test reads the sources of the repository")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 const ACYCLIC: [(&str, Option<&str>); 4] =
     [("tiltfile", None), ("model", None), ("cli", None), ("engine", Some("controllers"))];
 
-/// How messages name the root.
+/// The name of the root in messages.
 const ROOT: &str = "(root)";
 
-/// For each module the modules it uses, with a file that does so.
+/// For each module the modules it imports, each with a file that does so.
 type Graph = BTreeMap<String, BTreeMap<String, String>>;
 
 #[test]
@@ -65,7 +65,7 @@ fn module_path(file: &Path) -> Vec<String> {
     }
 }
 
-/// Returns which children of a module use one another, or which modules of the crate.
+/// Returns which modules of the crate, or children of a module, import each other.
 fn graph(files: &[SourceFile], parent: Option<&str>) -> Graph {
     let modules: BTreeSet<String> =
         files.iter().filter_map(|(file, _)| module_path(file).into_iter().next()).collect();
@@ -77,7 +77,7 @@ fn graph(files: &[SourceFile], parent: Option<&str>) -> Graph {
             (file.as_path(), module, imports)
         })
         .collect();
-    // What the root re-exports stands for the module that has it.
+    // An import of a re-export of the root counts as an import of the module that contains it.
     let root = parsed.iter().filter(|(_, module, _)| module.is_empty());
     let reexports: BTreeMap<&str, &[String]> = root
         .flat_map(|(_, _, imports)| imports)
@@ -103,7 +103,7 @@ fn graph(files: &[SourceFile], parent: Option<&str>) -> Graph {
     graph
 }
 
-/// Leaves out what is outside of the parent.
+/// Removes what is outside of the parent.
 fn without_root(mut graph: Graph) -> Graph {
     graph.remove(ROOT);
     graph.values_mut().for_each(|uses| {
@@ -112,7 +112,7 @@ fn without_root(mut graph: Graph) -> Graph {
     graph
 }
 
-/// The node that a path from the root of the crate belongs to.
+/// Returns the node of a path from the root of the crate.
 fn node<'p>(path: &'p [String], parent: Option<&str>) -> &'p str {
     let node = match parent {
         None => path.first(),
@@ -318,7 +318,7 @@ fn cycle_is_found_in_use_groups_and_inline_paths() {
 }
 
 #[test]
-fn tests_comments_and_strings_are_no_imports() {
+fn tests_comments_and_strings_are_not_imports() {
     let texts = [
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "use crate::b; "),

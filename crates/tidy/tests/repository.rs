@@ -1,4 +1,4 @@
-//! The rules of the house that a machine can check.
+//! Checks rules of the repository: layers, paths in documents, file sizes, suites.
 #![allow(clippy::disallowed_methods, reason = "this test looks at the repository's files and asks cargo")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The files that git knows, or would if it were asked to.
+/// Returns the files that are tracked by git, or untracked and not ignored.
 fn files() -> Vec<String> {
     let output = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -72,7 +72,7 @@ impl Metadata {
         Self { names, needs }
     }
 
-    /// Names of everything that a package needs, near and far.
+    /// Returns the names of all direct and transitive dependencies of a package.
     fn closure(&self, name: &str) -> BTreeSet<String> {
         let id = self.names.iter().find(|(_, known)| *known == name).map(|(id, _)| id.clone());
         let mut open = vec![id.unwrap_or_else(|| panic!("no package {name}"))];
@@ -190,7 +190,7 @@ fn every_path_on_the_maps_exists() {
     }
 }
 
-/// What stands between backticks and begins with a folder of ours.
+/// Returns the texts in backticks that begin with a folder of the repository.
 fn paths(text: &str) -> Vec<String> {
     let quoted = text.split('`').skip(1).step_by(2);
     let ours = ["crates/", "web/", "docs/", "scripts/", "testbed/", "examples/", ".ci/"];
@@ -269,7 +269,7 @@ fn every_crate_keeps_to_the_lints_and_explains_itself() {
 
 #[test]
 fn no_machine_leaks_into_the_repository() {
-    // Written apart, so that this file does not name what it forbids.
+    // Concatenated, so that this file does not contain what it forbids.
     let forbidden = [["/wo", "rk/"].concat(), ["/fa", "rm/"].concat()];
     for path in files() {
         let Ok(text) = std::fs::read_to_string(root().join(&path)) else { continue };

@@ -1,11 +1,11 @@
-//! Texts are for people: no code decides by what a message, a hint or a detail says.
+//! Checks that no code branches on the text of a message, a hint or a detail.
 #![allow(clippy::disallowed_methods, reason = "this test reads the repository's files")]
 
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// Where the sentences of other programs enter, which give no code to go by; and why it must be read there.
+/// Files that must parse messages of other programs, which have no error code, with the reason.
 const ALLOWED: [(&str, &str); 8] = [
     ("cluster/src/apply/refusal.rs", "the API server's reason for a refusal, to pick a hint"),
     ("cluster/src/apply/target.rs", "the API server has no code for an immutable or an unknown field"),
@@ -38,7 +38,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What to look for.
+/// The comparisons to find.
 struct Search {
     chain: Regex,
     comparisons: Vec<Regex>,
@@ -60,14 +60,14 @@ impl Search {
         Self { chain: regex(r"\s*\n\s*\."), comparisons: comparisons.iter().map(|it| regex(it)).collect() }
     }
 
-    /// The places where a text for people is compared with another.
+    /// Returns the lines in which a text for people is compared with another.
     fn comparisons(&self, text: &str) -> Vec<String> {
         let code = self.code(text);
         let found = self.comparisons.iter().flat_map(|pattern| pattern.find_iter(&code));
         found.map(|place| place.as_str().to_owned()).collect()
     }
 
-    /// The code of a file without its tests and comments, each chain of calls in one line.
+    /// Returns the code of a file without tests and comments, each chain of calls in one line.
     fn code(&self, text: &str) -> String {
         let end = ["#[cfg(test)]\nmod ", "#[test]"].iter().filter_map(|mark| text.find(mark)).min();
         let lines = text[..end.unwrap_or(text.len())].lines();

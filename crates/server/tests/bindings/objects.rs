@@ -1,4 +1,4 @@
-//! The kinds of the object API that the page reads, as TypeScript, with all that they consist of.
+//! The kinds of the object API that the page reads, as TypeScript, with all types they refer to.
 
 use lilt_api::{
     Container, ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
@@ -14,7 +14,7 @@ use ts_rs::{Config, TS};
 const HEAD: &str = "// Written by `cargo test -p lilt-server --features ts`; do not edit.\n\
     \nimport type { ObjectMeta, Time, Timestamp } from \"./protocol\";\n";
 
-/// What is asked for is always there; what became of it comes later.
+/// The specification always exists, the status later.
 const OBJECT: &str = "\nexport interface ApiObject<Spec, Status> {\n  apiVersion?: string;\n  kind?: string;\n  \
     metadata: ObjectMeta;\n  spec: Spec;\n  status?: Status | null;\n}\n";
 

@@ -1,4 +1,4 @@
-//! A running server, and clients that are plain enough to send what a browser would never send.
+//! A running server, and simple clients, which can send what a browser never sends.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use tokio_util::sync::CancellationToken;
 
-/// Nothing here takes a fraction of this; it is where a test says what it waits for in vain.
+/// The timeout after which a test fails with what it waits for. Nothing here takes that long.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The time at which every server of these tests was started.
@@ -36,11 +36,11 @@ pub(crate) struct Server {
     pub(crate) writer: Writer,
     pub(crate) logs: LogWriter,
     pub(crate) requests: mpsc::Receiver<Request>,
-    /// What nobody answers.
+    /// Kept so that queries are pending instead of failing.
     _queries: SessionQueries,
-    /// Of objects; none if it has no object API.
+    /// Receives writes of objects; none without an object API.
     pub(crate) writes: Option<mpsc::Receiver<WriteRequest>>,
-    /// None if it asks for no token.
+    /// None without access control.
     pub(crate) auth: Option<Auth>,
     pub(crate) cancel: CancellationToken,
     pub(crate) task: JoinHandle<()>,
@@ -61,17 +61,17 @@ impl Server {
         Self::start_guarded(allowed_hosts, None).await
     }
 
-    /// One that asks for a token.
+    /// Starts a server with access control.
     pub(crate) async fn start_guarded(allowed_hosts: &[&str], token: Option<&str>) -> Self {
         Self::start_serving("localhost", allowed_hosts, token, None).await
     }
 
-    /// One that listens on this host.
+    /// Starts a server that listens on this host.
     pub(crate) async fn start_on(host: &str, token: Option<&str>) -> Self {
         Self::start_serving(host, &[host], token, None).await
     }
 
-    /// One that has an object API, as sessions have.
+    /// Starts a server with an object API, as sessions have.
     pub(crate) async fn start_with_api(allowed_hosts: &[&str], token: Option<&str>) -> Self {
         // More than any test sends.
         let (writes, incoming) = mpsc::channel(64);
@@ -107,13 +107,13 @@ impl Server {
         Self { port, writer, _queries: queries, logs, requests, writes: None, auth, cancel, task }
     }
 
-    /// A code as a printed link has it.
+    /// Returns a code as in a printed link.
     pub(crate) fn code(&self) -> String {
         let keys = self.auth.as_ref().expect("it asks for a token").keys();
         keys.mint_code(NOW, CodeLifetime::UntilSessionEnds).expect("random numbers")
     }
 
-    /// The cookie of a browser that opened a link, as `name=value`.
+    /// Returns the cookie of a browser that opened a link, as `name=value`.
     pub(crate) async fn cookie(&self) -> String {
         let answer = self.get(&format!("/?code={}", self.code())).await;
         let cookie = answer.header("set-cookie").expect("a cookie");
@@ -135,12 +135,12 @@ impl Server {
         self.logs.span(SpanId::new("span"), Some(ResourceName::new(resource)), Source::Runtime)
     }
 
-    /// Sends this request head, with `{host}` replaced by the server's own, and gives back status, headers and body.
+    /// Sends a request head, with `{host}` replaced by the server's host. Returns status, headers and body.
     pub(crate) async fn raw(&self, head: &str, body: &str) -> Answer {
         self.raw_to(IpAddr::V4(Ipv4Addr::LOCALHOST), head, body).await
     }
 
-    /// The same over a connection to this address of the machine, from which the connection then also comes.
+    /// Sends a request over a connection to this address of the machine, which is then the client's address, too.
     pub(crate) async fn raw_to(&self, address: IpAddr, head: &str, body: &str) -> Answer {
         within("an answer", async {
             let mut stream = TcpStream::connect((address, self.port)).await.expect("connect");
@@ -209,11 +209,11 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The next message that says something; none when the server has closed.
+    /// Returns the next message other than a tick; none when the server has closed.
     pub(crate) async fn next(&mut self) -> Option<ServerMessage> {
         loop {
             match self.next_of_any().await {
-                // Where tests run on a busy machine, it may come at any place.
+                // On a busy machine, it may be sent at any time.
                 Some(ServerMessage::Tick) => {}
                 other => return other,
             }
@@ -237,7 +237,7 @@ impl Page {
         self.next().await.expect("the socket stays open")
     }
 
-    /// Skips what comes first on every connection.
+    /// Skips the first messages of every connection.
     pub(crate) async fn greeted(mut self) -> Self {
         assert!(matches!(self.expect().await, ServerMessage::Hello { .. }));
         assert!(matches!(self.expect().await, ServerMessage::State { complete: true, .. }));

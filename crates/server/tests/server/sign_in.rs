@@ -1,4 +1,4 @@
-//! How browsers come in: links with one-time codes, cookies, and tokens that are replaced.
+//! Signing in: links with one-time codes, cookies, and rotation of the token.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ async fn sign_in_page_reveals_nothing_and_keeps_the_request() {
     assert!(asked.body.contains("name=\"level\" value=\"error\"") && !asked.body.contains("wrong"));
     // An open page checks whether its cookie is still valid.
     assert_eq!(server.raw("HEAD /overview HTTP/1.1\r\nHost: {host}\r\n", "").await.status, 401);
-    // Only pages take a code: what is fetched comes with the cookie.
+    // Only pages accept a code. Other requests have the cookie.
     assert_eq!(server.get(&format!("/api/view?code={}", server.code())).await.status, 403);
 }
 
@@ -127,7 +127,7 @@ async fn pasted_link_signs_in() {
     assert_eq!((answer.status, answer.header("location")), (303, Some("/overview")));
 }
 
-/// A forwarded port on localhost gets the cookies of localhost: it can do nothing with it by another name.
+/// A forwarded port on localhost gets the cookies of localhost, which are not valid for other names.
 #[tokio::test]
 async fn cookie_is_valid_for_the_host_it_was_issued_for() {
     let server = start().await;

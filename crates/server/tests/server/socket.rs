@@ -1,4 +1,4 @@
-//! What a page sees over its WebSocket.
+//! The messages that a page gets over its WebSocket.
 
 use futures_util::SinkExt;
 use lilt_api::{ObjectKind, UpdateStatus};
@@ -86,7 +86,7 @@ async fn slow_page_gets_only_the_newest_state() {
     const CHANGES: i32 = 20_000;
     let mut server = Server::start().await;
     let mut page = server.page().await.greeted().await;
-    // Far more than socket buffers hold, while the page reads nothing.
+    // Much more than socket buffers hold, while the page does not read.
     let weight = "x".repeat(10_000);
     for order in 1..=CHANGES {
         let mut changed = resource("busy", order);
@@ -192,7 +192,7 @@ async fn long_lines_do_not_make_long_messages() {
         span.write("y".repeat(200_000).as_bytes());
         span.write(b"\n");
     }
-    // Nothing is asked for but order and completeness; the limit shows in the number of messages.
+    // Checks order and completeness, and the limit by the number of messages.
     for _ in 0..400 {
         span.info("short");
     }
@@ -233,12 +233,12 @@ async fn page_gets_ticks_when_nothing_happens() {
     for _ in 0..2 {
         assert_eq!(page.next_of_any().await, Some(ServerMessage::Tick));
     }
-    // What is said counts as well: the next tick is not due yet.
+    // Other messages postpone the next tick.
     server.put(&["a"]);
     assert!(matches!(page.next_of_any().await, Some(ServerMessage::State { .. })));
 }
 
-/// The next buttons that are told: whether they are all, their texts, and the names of those that are gone.
+/// Returns the next message about buttons: whether it is complete, their texts, and the names of the removed ones.
 async fn buttons(page: &mut Page) -> (bool, Vec<String>, Vec<String>) {
     let ServerMessage::Buttons { complete, buttons, removed } = page.answer().await else {
         panic!("no buttons")
@@ -259,7 +259,7 @@ async fn buttons_are_added_changed_and_removed() {
         server.writer.put(draft(name, text));
         server.writer.commit(Timestamp(1));
     };
-    // The page has its own for what these do.
+    // Not sent: the page has its own buttons for these.
     put(&mut server, "toggle-a-disable", "off");
     put(&mut server, "a-stopbuild", "stop");
     put(&mut server, "seed", "Seed");
