@@ -38,10 +38,10 @@ use read::ListQuery;
 use status_error::{StatusError, json_response};
 use write::{Half, Write, WriteQuery};
 
-/// Charts with large CRDs go through `KubernetesApply` objects.
+/// The maximum size of a body. Charts with large CRDs are sent in `KubernetesApply` objects.
 const LARGEST_BODY: usize = 20 * 1024 * 1024;
 
-/// What every route of the API sees.
+/// The state that all routes of the API share.
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
     pub(crate) reader: Reader,
@@ -49,7 +49,7 @@ pub(crate) struct Api {
     pub(crate) clock: fn() -> Timestamp,
     /// lilt's own version.
     pub(crate) version: std::sync::Arc<str>,
-    /// Ends the watches.
+    /// Cancelled to end the watches.
     pub(crate) closing: CancellationToken,
 }
 
@@ -89,7 +89,7 @@ fn kind_of(plural: &str) -> Result<&'static Kind, StatusError> {
     kinds().with_plural(plural).ok_or_else(StatusError::no_such_path)
 }
 
-/// The name by which the client identifies itself.
+/// Returns the name by which the client identifies itself.
 fn user_agent(headers: &HeaderMap) -> &str {
     headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
@@ -145,7 +145,7 @@ async fn object<const STATUS: bool>(
     }
 }
 
-/// The answer to requests without credentials, which are checked first.
+/// Returns the response to requests without valid credentials, which are checked first.
 pub(crate) fn unauthorized() -> Response {
     StatusError::unauthorized().into_response()
 }

@@ -1,4 +1,4 @@
-//! What the API has, in the form that Kubernetes' clients ask for first.
+//! The discovery documents that Kubernetes' clients request first.
 
 use lilt_api::kinds::{Kind, kinds};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn group() -> Value {
     json!({"name": "tilt.dev", "versions": [version], "preferredVersion": version})
 }
 
-/// `/api`: none of Kubernetes' core objects are here.
+/// `/api`: the core API of Kubernetes, which is empty here.
 pub(crate) fn core_versions() -> Value {
     json!({"kind": "APIVersions", "versions": [], "serverAddressByClientCIDRs": []})
 }

@@ -1,4 +1,5 @@
-//! The API's own port: TLS with a certificate made for this session, and a token that only its user can read.
+//! The port of the object API: TLS with a certificate generated for this session, and a token that only its user can
+//! read.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use super::unauthorized;
 use crate::Listener;
 use crate::connections::{self, OpenFileLimit};
 
-/// What a client needs to come in.
+/// What a client needs to connect.
 #[derive(Clone)]
 pub struct Credentials {
     pub token: Arc<str>,
@@ -34,7 +35,7 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// New ones, for one session.
+    /// Generates credentials for a session.
     pub fn make() -> Result<Self, Failure> {
         let wrong = |error: rcgen::Error| Failure::internal(format!("cannot make a certificate: {error}"));
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
@@ -91,7 +92,7 @@ fn is_known(token: &str, headers: &HeaderMap) -> bool {
     is_same_token(token, given)
 }
 
-/// Without telling by the time it takes how much of it is right.
+/// Compares in constant time, so that the time taken does not reveal how much of a token is right.
 pub(crate) fn is_same_token(token: &str, given: &str) -> bool {
     let differs = given.bytes().zip(token.bytes()).fold(0, |sum, (one, other)| sum | (one ^ other));
     given.len() == token.len() && differs == 0

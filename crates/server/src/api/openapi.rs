@@ -1,9 +1,9 @@
-//! The OpenAPI documents, made from the types of the kinds.
+//! The OpenAPI documents, generated from the types of the kinds.
 
 use lilt_api::kinds::{COMMON_FIELDS, Field, Kind, Type, kinds};
 use serde_json::{Map, Value, json};
 
-/// Kubernetes' own parts go by their own names.
+/// Definitions of Kubernetes keep their names.
 const KUBERNETES: [&str; 6] = [
     "Condition",
     "LabelSelector",
@@ -28,12 +28,12 @@ impl Edition {
     }
 }
 
-/// The document of the object API, as `/openapi/v2` has it.
+/// Returns the document of the object API in version 2, for `/openapi/v2`.
 pub fn openapi() -> Value {
     document(Edition::V2)
 }
 
-/// `/openapi/v3`: where the document of the group is.
+/// Returns the response of `/openapi/v3`: the path of the group's document.
 pub(crate) fn index() -> Value {
     let hash = format!("{:016x}", digest(&document(Edition::V3).to_string()));
     let address = format!("/openapi/v3/apis/tilt.dev/v1alpha1?hash={hash}");
@@ -123,7 +123,8 @@ fn object(edition: Edition, description: &str, fields: &[Field]) -> Value {
     object
 }
 
-/// The schema of a field and its description. Version 3 takes nothing beside a reference: that goes into a list of one.
+/// Returns the schema of a field with its description. Version 3 allows no description beside a reference, which is
+/// wrapped in a list.
 fn property(edition: Edition, field: &Field) -> Value {
     let schema = schema_of(edition, &field.of);
     let mut schema = match edition {
@@ -179,7 +180,7 @@ fn paths(edition: Edition) -> Map<String, Value> {
     paths
 }
 
-/// kubectl looks here whether the server checks fields by itself.
+/// Tells kubectl that the server validates fields.
 fn operation(edition: Edition, kind: &Kind, verb: &str, action: &str) -> Value {
     let parameter = |name: &str| match edition {
         Edition::V2 => json!({"name": name, "in": "query", "type": "string", "uniqueItems": true}),

@@ -20,17 +20,16 @@ use super::select::Selector;
 use super::status_error::{StatusError, json_response};
 use super::table::{Attached, partial, table};
 
-/// Between two messages to one watcher: the first change is sent at once, a thousand that follow do not cost a thousand
-/// messages.
+/// The minimum time between two messages to a watcher: the first change is sent at once, following ones are batched.
 const MIN_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Bytes that an event adds to its object, at most.
+/// The maximum number of bytes that an event adds to its object.
 const MAX_FRAME: usize = "{\"type\":\"MODIFIED\",\"object\":}\n".len();
 
 /// How often a watcher without events gets a bookmark with the newest version.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(30);
 
-/// What a list or a watch may ask for.
+/// The parameters of a list or a watch.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ListQuery {
@@ -79,7 +78,7 @@ enum Shape {
 impl Shape {
     fn accepted(headers: &HeaderMap, attached: Attached) -> Self {
         let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        // The first that we have; plain objects if none was requested.
+        // The first one that is supported; plain objects if none was requested.
         for form in accept.split(',') {
             if form.contains("as=Table") && form.contains("g=meta.k8s.io") {
                 return Shape::Table(attached);
@@ -223,7 +222,7 @@ struct Watch {
     kind: &'static Kind,
     shape: Shape,
     selector: Selector,
-    /// All changes up to this one were sent.
+    /// The version up to which all changes were sent.
     version: u64,
     bookmarks: bool,
     /// When the next bookmark is due.
@@ -264,7 +263,7 @@ impl Watch {
             };
             tokio::select! {
                 () = self.api.closing.cancelled() => return None,
-                // So that a client that returns can go on from here, even if it had no events for long.
+                // So that a client that reconnects can continue from here, even without events for long.
                 () = end => {
                     self.ended = true;
                     return self.bookmarks.then(|| self.bookmark(false));
@@ -276,7 +275,7 @@ impl Watch {
             }
             match self.api.reader.events_since(self.kind.kind, self.version) {
                 Err(expired) => {
-                    // It fell behind what is remembered: it lists again.
+                    // It is too far behind and has to list again.
                     self.ended = true;
                     let status = StatusError::expired(expired.newest).to_json();
                     return Some(format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n"));
@@ -303,7 +302,7 @@ impl Watch {
         }
     }
 
-    /// Writes events into one text. With many watchers this is what costs, so that it is allocated once.
+    /// Writes events into one text, allocated once. With many watchers this is the main cost.
     fn write_all(&self, events: &[Arc<WatchEvent>]) -> String {
         let capacity = if self.selector.selects_everything() {
             events.iter().map(|event| event.object.text().len() + MAX_FRAME).sum()

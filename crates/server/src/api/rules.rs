@@ -1,4 +1,4 @@
-//! What must hold of an object beyond the types of its fields, and what is assumed where nothing is said.
+//! Validation of objects beyond the types of their fields, and defaults.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::status_error::Cause;
 
-/// Fills in what is assumed, and fields that are always there.
+/// Fills in defaults, and fields that always exist.
 pub(crate) fn fill(kind: &Kind, object: &mut Value) {
     let Value::Object(members) = object else { return };
     for field in &kind.fields {
@@ -22,7 +22,7 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
             *value = Value::Object(Map::new());
         }
         let Value::Object(value) = value else { continue };
-        // A status without content says that nothing has happened yet; a specification is whole.
+        // An empty status means that nothing has happened yet, so only the specification gets defaults.
         if field.name == "spec" || !value.is_empty() {
             complete(part, value);
         }
@@ -39,7 +39,7 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Everything that is wrong with an object.
+/// Returns all violations of an object.
 pub(crate) fn violations(object: &Value, content: &Content) -> Vec<Cause> {
     let mut causes = name(object);
     match content {
@@ -73,7 +73,7 @@ fn text<'o>(object: &'o Value, path: &str) -> &'o str {
     object.pointer(path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// As it stands in addresses: Kubernetes lets everything be a name that is safe there.
+/// Validates a name as a segment of a path: Kubernetes allows every name that is safe there.
 fn name(object: &Value) -> Vec<Cause> {
     let name = text(object, "/metadata/name");
     let value = json!(name);

@@ -19,7 +19,7 @@ struct Term {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SelectedField {
     Label(String),
-    /// The names on its path.
+    /// The names on the path of the field.
     Path(Vec<String>),
 }
 
@@ -60,7 +60,7 @@ impl Selector {
         self.terms.iter().all(|term| term.matches(object))
     }
 
-    /// The same for an object as JSON. Without terms it is not parsed.
+    /// Returns whether an object, given as JSON, matches. Without terms it is not parsed.
     pub(crate) fn matches_text(&self, text: &str) -> bool {
         self.selects_everything() || serde_json::from_str(text).is_ok_and(|object| self.matches(&object))
     }
@@ -74,7 +74,7 @@ impl Term {
             }
             SelectedField::Path(path) => {
                 let value = path.iter().try_fold(object, |value, name| value.get(name));
-                // A field that is not there is like an empty one.
+                // A missing field is equivalent to an empty one.
                 Some(value.and_then(text_of).unwrap_or_default())
             }
         };
@@ -98,7 +98,7 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// At commas that are not in parentheses.
+/// Splits at commas outside of parentheses.
 fn split(text: &str) -> Vec<&str> {
     let mut depth = 0;
     text.split(move |letter| {

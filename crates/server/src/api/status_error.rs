@@ -1,4 +1,4 @@
-//! Errors as Kubernetes' `Status` objects, by whose reasons its clients tell one from another.
+//! Errors as Kubernetes' `Status` objects, which clients distinguish by their reasons.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -103,7 +103,7 @@ impl StatusError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", "the session is ending".to_owned())
     }
 
-    /// As a `Status` object.
+    /// Returns the `Status` object.
     pub(crate) fn to_json(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

@@ -1,14 +1,14 @@
-//! Objects as a table, for people who type `get`.
+//! Objects as a table, for `kubectl get`.
 
 use lilt_api::kinds::Kind;
 use lilt_api::{ObjectKind, annotation};
 use lilt_model::Timestamp;
 use serde_json::{Value, json};
 
-/// A column beside name and age: its head and where its value is in the object.
+/// A column in addition to name and age: its header and the path of its value in the object.
 type Column = (&'static str, &'static str);
 
-/// Tilt's reason why a resource is not updated.
+/// The path of Tilt's reason why a resource is not updated.
 const WAIT_REASON: &str = "/status/waiting/reason";
 
 fn columns(kind: &Kind) -> &'static [Column] {
@@ -72,7 +72,7 @@ fn columns(kind: &Kind) -> &'static [Column] {
     }
 }
 
-/// What `includeObject` asks for with each row.
+/// Returns the object of a row as `includeObject` requests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attached {
     Metadata,
@@ -111,7 +111,7 @@ fn row(kind: &Kind, object: &Value, attached: Attached, now: Timestamp) -> Value
     row
 }
 
-/// Returns why a resource waits where Tilt has no reason for that, such as in manual mode.
+/// Returns why a resource is not updated if Tilt has no reason for that, such as in manual mode.
 fn own_wait_reason(object: &Value) -> String {
     let note = |key: &str| object["metadata"]["annotations"][key].as_str().unwrap_or_default();
     let hold: Value = serde_json::from_str(note(annotation::HOLD_DATA)).unwrap_or_default();
@@ -126,7 +126,7 @@ fn own_wait_reason(object: &Value) -> String {
     }
 }
 
-/// The object's metadata alone.
+/// Returns only the object's metadata.
 pub(crate) fn partial(object: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
 }
@@ -145,7 +145,7 @@ fn cell(value: Option<&Value>) -> Value {
     }
 }
 
-/// How long ago it was made, as kubectl says it.
+/// Returns the age of an object as kubectl prints it.
 fn age(object: &Value, now: Timestamp) -> String {
     let created = object.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
     let Some(created) = created.and_then(Timestamp::from_rfc3339) else { return "<unknown>".into() };

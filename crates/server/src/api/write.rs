@@ -185,7 +185,7 @@ impl Write<'_> {
                 Some(manager) => record_changes(&before, object, manager, (self.api.clock)()),
                 None => object,
             };
-            // What changes nothing is not written: the version stays, and watchers get no event.
+            // An equal object is not written: the version stays, and watchers get no event.
             if dry_run || object == before {
                 return Ok(Written { code: StatusCode::OK, text: object.to_string(), warnings }.into());
             }
@@ -328,7 +328,7 @@ pub(super) fn read_body(body: &Bytes) -> Result<Value, StatusError> {
         .map_err(|error| StatusError::bad_request(format!("the body is no JSON: {error}")))
 }
 
-/// Refuses what is no object, or has metadata that is none.
+/// Refuses values that are not objects, or whose metadata is not an object.
 fn require_object(object: Value) -> Result<Value, StatusError> {
     let is_map = |value: &Value| value.is_object() || value.is_null();
     match object.as_object() {
@@ -361,7 +361,7 @@ fn requested_version(object: &Value) -> Option<Value> {
         .cloned()
 }
 
-/// Takes the half that is written from `wanted` and the other one from `before`; fields of the server stay.
+/// Combines the written half of `wanted` with the other half of `before`. Fields of the server are kept.
 fn merge_half(before: &Value, wanted: Value, half: Half) -> Value {
     let mut object = match half {
         Half::Main => {
