@@ -1,4 +1,4 @@
-//! Sets of files on this machine, by roots and ignore rules.
+//! Sets of files on this machine, and changes of files.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// The files under `roots` that no rule ignores. All paths are absolute and clean (no `.` or `..`).
+/// The files under `roots` that no rule ignores. All paths are absolute, without `.` and `..`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSet {
-    /// Files or directories; one that does not exist yet counts from when it appears.
+    /// Files or directories, which need not exist yet.
     pub roots: Vec<PathBuf>,
-    /// Paths that count only by themselves: if one is a directory, what is below it is not in the set.
+    /// Single paths: if one is a directory, what is below it is not in the set.
     ///
-    /// May repeat paths of `roots`, which then have no depth either.
+    /// May repeat paths of `roots`, which then are single paths, too.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub entries: BTreeSet<PathBuf>,
     pub ignores: Vec<IgnoreRule>,
@@ -32,16 +32,16 @@ impl FileSet {
     }
 }
 
-/// Which of some changed files are certain to be new, or gone.
+/// Which of some changed files are certainly new or deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Existence {
-    /// Files that were created where there was nothing; sorted.
+    /// Files that were created at paths that did not exist; sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub created: Vec<PathBuf>,
-    /// When the first of these creations was noticed.
+    /// When the first of these creations was detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_since: Option<Timestamp>,
-    /// Files that were deleted or moved away, and have not come back; sorted.
+    /// Files that were deleted or moved away and do not exist again; sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<PathBuf>,
 }
@@ -51,7 +51,7 @@ impl Existence {
         self.created.is_empty() && self.deleted.is_empty()
     }
 
-    /// Returns whether this file was created where there was nothing, not before `time`.
+    /// Returns whether this file was created at a path that did not exist, not before `time`.
     pub fn is_created_after(&self, path: &PathBuf, time: Timestamp) -> bool {
         self.created_since.is_some_and(|since| since >= time) && self.created.binary_search(path).is_ok()
     }
@@ -121,26 +121,26 @@ impl PartialOrd for ChangedPath {
     }
 }
 
-/// What files held when they were read, to tell later whether they still do.
+/// The contents of files when they were read, as fingerprints, to detect later changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents(pub Vec<(PathBuf, Option<u64>)>);
 
 impl Contents {
-    /// The files that hold something else now, as `look` reads them.
-    pub fn outdated(&self, look: impl Fn(&PathBuf) -> Option<Vec<u8>>) -> Vec<PathBuf> {
+    /// Returns the files whose content has changed, according to `read`.
+    pub fn outdated(&self, read: impl Fn(&PathBuf) -> Option<Vec<u8>>) -> Vec<PathBuf> {
         let changed =
-            |(path, known): &&(PathBuf, Option<u64>)| look(path).as_deref().map(fingerprint) != *known;
+            |(path, known): &&(PathBuf, Option<u64>)| read(path).as_deref().map(fingerprint) != *known;
         self.0.iter().filter(changed).map(|(path, _)| path.clone()).collect()
     }
 }
 
-/// Tells contents apart (FNV-1a): made for noticing an edit, not for resisting an attack.
+/// Returns the FNV-1a hash of a content. It detects edits, and does not resist attacks.
 pub fn fingerprint(content: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     content.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-/// Patterns of `.dockerignore` syntax below one directory. Without patterns, `base` itself and all below it.
+/// Patterns in the syntax of `.dockerignore` below one directory. Without patterns, ignores `base` and everything below.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IgnoreRule {
     pub base: PathBuf,
