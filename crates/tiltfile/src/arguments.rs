@@ -13,8 +13,8 @@ use starlark::values::dict::DictRef;
 use starlark::values::{Value, ValueLike};
 
 use crate::failure::raise;
+use crate::load_state::LoadState;
 use crate::port_forward;
-use crate::session::Session;
 pub(crate) use crate::values::unpack::{as_text, sequence, wrong};
 use crate::values::{Environ, ForwardValue, GitRepo, LinkValue, TriggerModeValue};
 
@@ -101,19 +101,19 @@ impl<'v> Argument<'v> {
         }
     }
 
-    pub(crate) fn path(&self, session: &Session<'_>) -> starlark::Result<Option<PathBuf>> {
-        let one = |value| as_path(value, session).ok_or_else(|| self.wrong("a string", value));
+    pub(crate) fn path(&self, state: &LoadState<'_>) -> starlark::Result<Option<PathBuf>> {
+        let one = |value| as_path(value, state).ok_or_else(|| self.wrong("a string", value));
         self.value.map(one).transpose()
     }
 
     /// Returns a path; the folder of the running file if not given.
-    pub(crate) fn path_or_directory(&self, session: &Session<'_>) -> starlark::Result<PathBuf> {
-        Ok(self.path(session)?.unwrap_or_else(|| session.directory()))
+    pub(crate) fn path_or_directory(&self, state: &LoadState<'_>) -> starlark::Result<PathBuf> {
+        Ok(self.path(state)?.unwrap_or_else(|| state.directory()))
     }
 
-    pub(crate) fn paths(&self, session: &Session<'_>) -> starlark::Result<Vec<PathBuf>> {
+    pub(crate) fn paths(&self, state: &LoadState<'_>) -> starlark::Result<Vec<PathBuf>> {
         let wanted = "a string or a list of strings";
-        let one = |value| as_path(value, session).ok_or_else(|| self.wrong(wanted, value));
+        let one = |value| as_path(value, state).ok_or_else(|| self.wrong(wanted, value));
         self.elements().into_iter().map(one).collect()
     }
 
@@ -220,14 +220,14 @@ impl<'v> Argument<'v> {
 
 /// Builds a command from its arguments. `batch` is used on Windows only.
 pub(crate) fn command<'v>(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     words: Argument<'v>,
     batch: Argument<'v>,
     directory: Argument<'v>,
     environment: Argument<'v>,
 ) -> starlark::Result<Option<Command>> {
     let chosen = if cfg!(windows) && batch.is_given() { batch } else { words };
-    let dir = directory.path(session)?.unwrap_or_else(|| session.directory());
+    let dir = directory.path(state)?.unwrap_or_else(|| state.directory());
     let env = environment.string_map()?;
     if let Some((_, value)) = env.iter().find(|(name, _)| name.is_empty()) {
         return Err(environment.refuse(format!("the variable of the value {value:?} has no name")));
@@ -280,9 +280,9 @@ fn check_label(label: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn as_path(value: Value<'_>, session: &Session<'_>) -> Option<PathBuf> {
+fn as_path(value: Value<'_>, state: &LoadState<'_>) -> Option<PathBuf> {
     let repo = value.downcast_ref::<GitRepo>().map(|repo| repo.folder.clone());
-    repo.or_else(|| Some(session.absolute(as_text(value)?)))
+    repo.or_else(|| Some(state.absolute(as_text(value)?)))
 }
 
 #[cfg(test)]

@@ -40,8 +40,8 @@ use starlark::values::list::AllocList;
 use starlark::values::{AllocFrozenValue, FrozenValue, Value, ValueLike};
 
 use crate::extension;
+use crate::load_state::LoadState;
 use crate::registry::{self, Registry};
-use crate::session::Session;
 use crate::source::{ENDLESS, Source};
 use crate::timing::TimedBuiltin;
 use crate::values::{Endless, Environ, Namespace, TriggerModeValue};
@@ -141,15 +141,15 @@ pub(crate) fn bound_names(module: &Module<'_>) -> Vec<String> {
 
 /// Declares the builtins as variables of the file, so that it may rebind their names. Only those that occur in it,
 /// which saves most of the time.
-pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &Source) {
+pub(crate) fn predeclare(module: &Module<'_>, state: &LoadState<'_>, source: &Source) {
     for (name, value) in globals().iter().filter(|(name, _)| source.mentions(name)) {
-        match timed(session, name.to_owned(), value) {
+        match timed(state, name.to_owned(), value) {
             Some(timed) => module.set(name, module.heap().alloc(timed)),
             None => module.set(name, value.to_value()),
         }
     }
     module.frozen_heap().add_reference(globals().heap());
-    if extension::is_bundled(session, source.path()) {
+    if extension::is_bundled(state, source.path()) {
         for (name, value) in extension::PRIVATE_BUILTINS.iter() {
             module.set(name, value.to_value());
         }
@@ -160,7 +160,7 @@ pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &So
         module.set("__file__", module.heap().alloc(path));
     }
     if source.mentions("__name__") {
-        let name = match source.path() == session.request.path {
+        let name = match source.path() == state.request.path {
             true => "__main__".to_owned(),
             false => source.path().file_name().unwrap_or_default().to_string_lossy().into_owned(),
         };
@@ -168,16 +168,16 @@ pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &So
     }
     for name in MODULES {
         if source.mentions(name) {
-            module.set(name, namespace(module, session, name).to_value());
+            module.set(name, namespace(module, state, name).to_value());
         }
     }
 }
 
-fn timed(session: &Session<'_>, name: String, value: FrozenValue) -> Option<TimedBuiltin> {
-    session.request.with_timings.then(|| TimedBuiltin::new(name, value)).flatten()
+fn timed(state: &LoadState<'_>, name: String, value: FrozenValue) -> Option<TimedBuiltin> {
+    state.request.with_timings.then(|| TimedBuiltin::new(name, value)).flatten()
 }
 
-fn namespace(module: &Module<'_>, session: &Session<'_>, name: &'static str) -> FrozenValue {
+fn namespace(module: &Module<'_>, state: &LoadState<'_>, name: &'static str) -> FrozenValue {
     let heap = module.frozen_heap();
     let mut members = SmallMap::new();
     let functions =
@@ -185,25 +185,25 @@ fn namespace(module: &Module<'_>, session: &Session<'_>, name: &'static str) -> 
     if let Some(functions) = functions {
         heap.add_reference(functions.heap());
         for (member, value) in functions.iter() {
-            let timed = timed(session, format!("{name}.{member}"), value);
+            let timed = timed(state, format!("{name}.{member}"), value);
             members.insert(member.to_owned(), timed.map_or(value, |timed| heap.alloc(timed)));
         }
     }
     let mut add = |name: &str, value: FrozenValue| members.insert(name.to_owned(), value);
     match name {
         "os" => {
-            add("path", namespace(module, session, "os.path"));
+            add("path", namespace(module, state, "os.path"));
             add("environ", heap.alloc(Environ));
             add("name", heap.alloc(if cfg!(windows) { "nt" } else { "posix" }));
         }
         "sys" => {
-            add("argv", heap.alloc(AllocList(session.system.arguments())));
-            let executable = session.system.executable().map(|path| heap.alloc(path.display().to_string()));
+            add("argv", heap.alloc(AllocList(state.system.arguments())));
+            let executable = state.system.executable().map(|path| heap.alloc(path.display().to_string()));
             add("executable", executable.unwrap_or(FrozenValue::new_none()));
         }
         "config" => {
-            let path = &session.request.path;
-            add("tilt_subcommand", heap.alloc(session.request.subcommand.as_str()));
+            let path = &state.request.path;
+            add("tilt_subcommand", heap.alloc(state.request.subcommand.as_str()));
             add("main_path", heap.alloc(path.display().to_string()));
             let directory = path.parent().map(|directory| directory.display().to_string());
             add("main_dir", heap.alloc(directory.unwrap_or_default()));

@@ -1,7 +1,7 @@
 //! The environment variables of the load that runs on this thread: those of lilt with the changes of the Tiltfile.
 //!
 //! A load never changes the environment of its own process, which other loads and threads share. It is a thread-local
-//! because values such as `os.environ` have no access to the session.
+//! because values such as `os.environ` have no access to the state of the load.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ use starlark::values::dict::AllocDict;
 use starlark::values::{FreezeError, Value};
 
 use crate::failure::{EvaluationError, raise};
-use crate::session::{LoadedFile, Session, StatementHook};
+use crate::load_state::{LoadState, LoadedFile, StatementHook};
 use crate::source::{ASSERT, COMPARISONS, EQUAL, PERCENT, PLUS, SHIFT, Source, TIMES, UNEQUAL};
 use crate::values::limits::HEAP_SIZE;
 use crate::values::text;
@@ -42,46 +42,46 @@ const DIALECT: Dialect = Dialect {
     _non_exhaustive: (),
 };
 
-/// Runs the main file; what it declares is in the session afterwards.
-pub(crate) fn run_main(session: &Session<'_>) -> Result<(), Failure> {
-    let path = session.request.path.clone();
-    match run(session, path) {
+/// Runs the main file. Its declarations are in `state` afterwards.
+pub(crate) fn run_main(state: &LoadState<'_>) -> Result<(), Failure> {
+    let path = state.request.path.clone();
+    match run(state, path) {
         Ok(_) => Ok(()),
         Err(error) if error.is_exit => Ok(()),
         Err(error) => Err(error.into_failure()),
     }
 }
 
-fn run(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<EvaluationError>> {
+fn run(state: &LoadState<'_>, path: PathBuf) -> Result<LoadedFile, Box<EvaluationError>> {
     // Before it counts as running: if it is missing, the path is resolved from the file that loads it.
-    let text = session.read_text(&path).map_err(EvaluationError::without_span)?;
-    session.running.borrow_mut().push(path.clone());
-    let result = run_file(session, path, text);
-    session.running.borrow_mut().pop();
+    let text = state.read_text(&path).map_err(EvaluationError::without_span)?;
+    state.running.borrow_mut().push(path.clone());
+    let result = run_file(state, path, text);
+    state.running.borrow_mut().pop();
     result
 }
 
-fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<LoadedFile, Box<EvaluationError>> {
+fn run_file(state: &LoadState<'_>, path: PathBuf, text: String) -> Result<LoadedFile, Box<EvaluationError>> {
     let source = Arc::new(Source::new(path, text));
-    session.add_source(source.clone());
+    state.add_source(source.clone());
     if let Some(problem) = source.problem() {
         return Err(EvaluationError::in_text(problem, &source));
     }
     let name = source.path().display().to_string();
     let parsed = AstModule::parse(&name, source.rewritten().to_owned(), &DIALECT);
-    let mut ast = parsed.map_err(|error| Box::new(EvaluationError::of(error, session)))?;
+    let mut ast = parsed.map_err(|error| Box::new(EvaluationError::of(error, state)))?;
     replace_operators(&mut ast, &source);
     Module::with_temp_heap(|module| {
-        builtins::predeclare(&module, session, &source);
+        builtins::predeclare(&module, state, &source);
         let is_predeclared = |name: &str| module.names().any(|known| known.as_str() == name);
         if let Some(problem) = resolve::use_before_binding(&ast, &source, is_predeclared) {
             return Err(EvaluationError::in_text(&problem, &source));
         }
-        let loader = Loader(session);
+        let loader = Loader(state);
         let mut eval = Evaluator::new(&module);
-        eval.extra = Some(session);
+        eval.extra = Some(state);
         eval.set_loader(&loader);
-        eval.set_check_cancelled(Box::new(|| session.must_stop()));
+        eval.set_check_cancelled(Box::new(|| state.must_stop()));
         // For reports of slow loads.
         eval.before_stmt_for_dap(BeforeStmtFunc::from_dyn(Box::new(StatementHook)));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
@@ -90,7 +90,7 @@ fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<Loaded
         eval.set_max_heap_size(HEAP_SIZE).expect("invariant: not zero and set once");
         let evaluated = eval.eval_module(ast, builtins::globals());
         drop(eval);
-        finish(session, evaluated)?;
+        finish(state, evaluated)?;
         let names = builtins::bound_names(&module);
         if let Some(name) = names.iter().find(|name| module.get(name).is_some_and(nests_too_deep)) {
             return Err(EvaluationError::without_span(Failure::user(format!(
@@ -98,15 +98,15 @@ fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<Loaded
             ))));
         }
         let module = module.freeze().map_err(unfrozen)?;
-        workload_function::take_from(session, &module);
+        workload_function::take_from(state, &module);
         export(&module, names)
     })
 }
 
 /// Returns the result of an evaluation. If the load must end, its last error does not count.
-fn finish<T>(session: &Session<'_>, evaluated: starlark::Result<T>) -> Result<T, Box<EvaluationError>> {
-    let evaluated = evaluated.map_err(|error| Box::new(EvaluationError::of(error, session)));
-    match session.halt.failure() {
+fn finish<T>(state: &LoadState<'_>, evaluated: starlark::Result<T>) -> Result<T, Box<EvaluationError>> {
+    let evaluated = evaluated.map_err(|error| Box::new(EvaluationError::of(error, state)));
+    match state.halt.failure() {
         None => evaluated,
         Some(failure) => Err(match evaluated {
             Ok(_) => EvaluationError::without_span(failure),
@@ -174,7 +174,7 @@ fn export(module: &FrozenModule, names: Vec<String>) -> Result<LoadedFile, Box<E
     Ok(LoadedFile { module, globals })
 }
 
-struct Loader<'s, 'a>(&'s Session<'a>);
+struct Loader<'s, 'a>(&'s LoadState<'a>);
 
 impl FileLoader for Loader<'_, '_> {
     fn load(&self, path: &str) -> starlark::Result<FrozenModule> {
@@ -183,25 +183,25 @@ impl FileLoader for Loader<'_, '_> {
 }
 
 /// Runs a file that another one loads, unless it ran already.
-pub(crate) fn load(session: &Session<'_>, path: &str) -> starlark::Result<LoadedFile> {
-    let path = extension::file(session, path).map_err(raise)?;
-    if let Some(file) = session.modules.borrow().get(&path) {
+pub(crate) fn load(state: &LoadState<'_>, path: &str) -> starlark::Result<LoadedFile> {
+    let path = extension::file(state, path).map_err(raise)?;
+    if let Some(file) = state.modules.borrow().get(&path) {
         return Ok(file.clone());
     }
-    if session.running.borrow().contains(&path) {
-        return Err(raise(cycle(session, &path)));
+    if state.running.borrow().contains(&path) {
+        return Err(raise(cycle(state, &path)));
     }
-    let file = run(session, path.clone()).map_err(|error| match error.span {
+    let file = run(state, path.clone()).map_err(|error| match error.span {
         // The file could not be read: the error points to the load statement.
         None if !error.is_exit => raise(error.failure),
         _ => error.into_load_error(),
     })?;
-    session.modules.borrow_mut().insert(path, file.clone());
+    state.modules.borrow_mut().insert(path, file.clone());
     Ok(file)
 }
 
-fn cycle(session: &Session<'_>, path: &Path) -> Failure {
-    let running = session.running.borrow();
+fn cycle(state: &LoadState<'_>, path: &Path) -> Failure {
+    let running = state.running.borrow();
     let round = running.iter().map(PathBuf::as_path).skip_while(|file| *file != path).chain([path]);
     let round: Vec<String> = round.map(|file| file.display().to_string()).collect();
     Failure::user(format!("files load each other in a circle: {}", round.join(" → ")))

@@ -21,53 +21,53 @@ pub use objects::{ExtensionSource, ProvidedExtensions, find_extension, provide_r
 pub(crate) use private_builtins::PRIVATE_BUILTINS;
 pub(crate) use registered::note_loaded;
 
+use crate::load_state::LoadState;
 use crate::paths::clean;
-use crate::session::Session;
 use lilt_model::nearest::nearest;
 use repository::Repository;
 
 const SCHEME: &str = "ext://";
 
 /// Returns the file that a `load`, `load_dynamic` or `include` names.
-pub(crate) fn file(session: &Session<'_>, named: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn file(state: &LoadState<'_>, named: &str) -> Result<PathBuf, Failure> {
     match named.split_once("://") {
-        Some(("ext", name)) => extension(session, name),
+        Some(("ext", name)) => extension(state, name),
         Some((scheme, _)) => {
             let failure = Failure::user(format!("cannot load {named}: {scheme}:// is not known"));
             Err(failure.hint("a file is loaded by its path, an extension as ext://name"))
         }
-        None => Ok(session.absolute(named)),
+        None => Ok(state.absolute(named)),
     }
 }
 
-fn extension(session: &Session<'_>, name: &str) -> Result<PathBuf, Failure> {
-    let extension = registered::extension(&session.declared.borrow().api_objects, name);
-    let repository = registered::repository(&session.declared.borrow().api_objects, &extension.repository);
-    let path = extension_file(session, &Repository::new(repository), &extension.path, name)?;
-    session.declared.borrow_mut().loaded_extensions.push(extension);
+fn extension(state: &LoadState<'_>, name: &str) -> Result<PathBuf, Failure> {
+    let extension = registered::extension(&state.declared.borrow().api_objects, name);
+    let repository = registered::repository(&state.declared.borrow().api_objects, &extension.repository);
+    let path = extension_file(state, &Repository::new(repository), &extension.path, name)?;
+    state.declared.borrow_mut().loaded_extensions.push(extension);
     Ok(path)
 }
 
 /// Returns the Tiltfile of an extension: of the bundled one, or of the one in its repository.
 fn extension_file(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     repository: &Repository,
     path: &str,
     name: &str,
 ) -> Result<PathBuf, Failure> {
     if repository.is_replaced_by_bundled() && bundled::names().any(|known| known == path) {
-        return bundled::unpack(session, path);
+        return bundled::unpack(state, path);
     }
-    repository_file(session, repository, path, name).map_err(|failure| with_suggestion(failure, path))
+    repository_file(state, repository, path, name).map_err(|failure| with_suggestion(failure, path))
 }
 
 fn repository_file(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     repository: &Repository,
     path: &str,
     name: &str,
 ) -> Result<PathBuf, Failure> {
-    let (root, _) = repository.provide(session)?;
+    let (root, _) = repository.provide(state)?;
     let folder = clean(&root.join(repository.subpath()).join(path));
     if !folder.starts_with(&root) {
         return Err(Failure::user(format!(
@@ -75,9 +75,9 @@ fn repository_file(
         )));
     }
     let tiltfile = folder.join("Tiltfile");
-    if session.system.is_dir(&tiltfile) || !session.system.exists(&tiltfile) {
+    if state.system.is_dir(&tiltfile) || !state.system.exists(&tiltfile) {
         // Creating it reloads the Tiltfile.
-        session.watch_entry(&tiltfile);
+        state.watch_entry(&tiltfile);
         let failure = Failure::user(format!("there is no extension {name} in {}", repository.shown()));
         return Err(failure.detail(format!("no such file: {}", tiltfile.display())));
     }
@@ -94,8 +94,8 @@ fn with_suggestion(mut failure: Failure, name: &str) -> Failure {
 }
 
 /// Returns the folder of Tilt's data that belongs to no project.
-fn tilt_data_folder(session: &Session<'_>) -> Result<PathBuf, Failure> {
-    let variable = |name| session.system.environment_variable(name).filter(|value| !value.is_empty());
+fn tilt_data_folder(state: &LoadState<'_>) -> Result<PathBuf, Failure> {
+    let variable = |name| state.system.environment_variable(name).filter(|value| !value.is_empty());
     let given = variable("XDG_DATA_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
     let data = given.or_else(|| {
         if cfg!(windows) {

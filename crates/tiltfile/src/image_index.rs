@@ -1,4 +1,4 @@
-//! Finds the project's image that a reference means.
+//! Finds the project's image that a reference refers to.
 
 use std::collections::HashMap;
 

@@ -19,6 +19,7 @@ mod halt;
 mod hashes;
 mod image_index;
 mod kinds;
+mod load_state;
 mod messages;
 mod paths;
 mod port_forward;
@@ -28,7 +29,6 @@ mod registry;
 mod request;
 mod resolve;
 mod secrets;
-mod session;
 mod source;
 mod system;
 mod tiltfile_result;
@@ -54,9 +54,9 @@ pub use tiltfile_result::{TiltfileResult, tiltfile_result};
 
 use assemble::AssemblyInputs;
 use halt::Halt;
+use load_state::LoadState;
 use messages::Message;
 use progress::Position;
-use session::Session;
 
 /// Returns the Kubernetes objects of a YAML text; lists are replaced by their items.
 pub fn kubernetes_objects(text: &str) -> Result<Vec<serde_json::Value>, Failure> {
@@ -83,9 +83,9 @@ pub fn load(
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("tiltfile".into()).stack_size(evaluate::STACK_SIZE);
         let evaluation = match builder.spawn_scoped(scope, move || {
-            let session = Session::new(request, system, cancelled, worker_halt, worker_position, printed);
-            let session = session.with_loader(evaluate::load);
-            evaluate_and_assemble(session)
+            let state = LoadState::new(request, system, cancelled, worker_halt, worker_position, printed);
+            let state = state.with_loader(evaluate::load);
+            evaluate_and_assemble(state)
         }) {
             Ok(evaluation) => evaluation,
             Err(error) => {
@@ -104,24 +104,24 @@ pub fn load(
     })
 }
 
-fn evaluate_and_assemble(session: Session<'_>) -> Loaded {
-    let (request, system) = (session.request, session.system);
+fn evaluate_and_assemble(state: LoadState<'_>) -> Loaded {
+    let (request, system) = (state.request, state.system);
     environment::begin(system.environment(), &request.environment);
-    let result = evaluate::run_main(&session);
-    let (tiltignore, result) = match read_tiltignore(&session) {
+    let result = evaluate::run_main(&state);
+    let (tiltignore, result) = match read_tiltignore(&state) {
         Ok(tiltignore) => (tiltignore, result),
         Err(failure) => (None, result.and(Err(failure))),
     };
-    let (names, result) = match result.and_then(|()| workload_names(&session)) {
+    let (names, result) = match result.and_then(|()| workload_names(&state)) {
         Ok(names) => (names, Ok(())),
         Err(failure) => (None, Err(failure)),
     };
-    let warnings = session.take_warnings();
-    let secrets = session.secrets();
-    let hashes = session.hashes();
-    let calls = session.take_calls();
-    let printed = session.messages();
-    let (mut declared, mut files, contents) = session.into_parts();
+    let warnings = state.take_warnings();
+    let secrets = state.secrets();
+    let hashes = state.hashes();
+    let calls = state.take_calls();
+    let printed = state.messages();
+    let (mut declared, mut files, contents) = state.into_parts();
     extension::note_loaded(&mut declared);
     let mut ignored_everywhere: Vec<IgnoreRule> = tiltignore.into_iter().collect();
     ignored_everywhere.extend_from_slice(&declared.settings.watch_ignores);
@@ -162,24 +162,24 @@ fn failed_load(request: &LoadRequest, failure: Failure) -> Loaded {
 }
 
 /// Returns the names that the user's function gives to the workloads, if there is one.
-fn workload_names(session: &Session<'_>) -> Result<Option<Vec<String>>, Failure> {
-    let declared = session.declared.borrow();
+fn workload_names(state: &LoadState<'_>) -> Result<Option<Vec<String>>, Failure> {
+    let declared = state.declared.borrow();
     let Some(span) = declared.workload_function.clone() else { return Ok(None) };
     let workloads = assemble::workload_ids(&declared);
     drop(declared);
-    evaluate::workload_names(session, &span, workloads)
+    evaluate::workload_names(state, &span, workloads)
 }
 
-fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure> {
-    let base = session.request.path.parent().unwrap_or(Path::new("/")).to_owned();
+fn read_tiltignore(state: &LoadState<'_>) -> Result<Option<IgnoreRule>, Failure> {
+    let base = state.request.path.parent().unwrap_or(Path::new("/")).to_owned();
     let path = base.join(".tiltignore");
-    match session.read(&path) {
+    match state.read(&path) {
         Ok(content) => {
             let patterns = lilt_model::ignore::parse_patterns(&String::from_utf8_lossy(&content));
             Ok(Some(IgnoreRule { base, patterns }).filter(|rule| !rule.patterns.is_empty()))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(session.unreadable(&path, &error)),
+        Err(error) => Err(state.unreadable(&path, &error)),
     }
 }
 

@@ -68,7 +68,7 @@ impl Position {
     }
 }
 
-/// What the thread that supervises a load knows of it.
+/// What the thread that supervises a load needs of its state.
 #[derive(Debug)]
 pub(crate) struct Observer {
     position: Position,

@@ -13,8 +13,8 @@ use starlark::values::{
     FrozenValue, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
 };
 
+use crate::load_state::load_state;
 use crate::request::BuiltinCall;
-use crate::session::session;
 
 /// Functions of the language itself, which are not timed: they are frequent and fast.
 const UNTIMED: [&str; 31] = [
@@ -87,12 +87,12 @@ impl<'v> StarlarkValue<'v> for TimedBuiltin {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let shown: Vec<String> = arguments.positions(eval.heap())?.map(|value| value.to_repr()).collect();
-        let system = session(eval).system;
+        let system = load_state(eval).system;
         let begun = system.now();
         let result = ValueLike::invoke(self.function.to_value(), arguments, eval);
         let took = system.now().saturating_duration_since(begun);
         let arguments = format!("({})", shown.join(", "));
-        session(eval).note_call(BuiltinCall { name: self.name.clone(), arguments, took });
+        load_state(eval).note_call(BuiltinCall { name: self.name.clone(), arguments, took });
         result
     }
 }

@@ -39,7 +39,7 @@ fn all_hold(version: Version, alternative: &str) -> Result<bool, String> {
 
 fn holds(version: Version, operator: &str, number: &str) -> Result<bool, String> {
     let (lowest, parts) = parse(number)?;
-    // `1.x` stands for all versions from 1.0.0 up to, but without, 2.0.0.
+    // `1.x` means all versions from 1.0.0 up to, but excluding, 2.0.0.
     let mut next = lowest;
     if let Some(last) = parts.checked_sub(1) {
         next[last] += 1;

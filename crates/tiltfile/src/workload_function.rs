@@ -7,25 +7,25 @@ use starlark::environment::FrozenModule;
 use starlark::eval::Evaluator;
 use starlark::values::Value;
 
-use crate::session::{Session, session};
+use crate::load_state::{LoadState, load_state};
 
 /// Private, and no identifier.
 const NAME: &str = "_workload_to_resource_function()";
 
 /// Registers the function, in place of an earlier one.
 pub(crate) fn set<'v>(function: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<()> {
-    let session = session(eval);
-    let span = session.span(eval)?;
+    let state = load_state(eval);
+    let span = state.span(eval)?;
     eval.module().set(NAME, function);
-    session.declared.borrow_mut().workload_function = Some(span);
-    session.workload_function.borrow_mut().noted_in = Some(session.current_file());
+    state.declared.borrow_mut().workload_function = Some(span);
+    state.workload_function.borrow_mut().noted_in = Some(state.current_file());
     Ok(())
 }
 
 /// Takes the function from a file that has run, if that file registered it last.
-pub(crate) fn take_from(session: &Session<'_>, module: &FrozenModule) {
-    let mut kept = session.workload_function.borrow_mut();
-    if kept.noted_in.as_ref() == Some(&session.current_file())
+pub(crate) fn take_from(state: &LoadState<'_>, module: &FrozenModule) {
+    let mut kept = state.workload_function.borrow_mut();
+    if kept.noted_in.as_ref() == Some(&state.current_file())
         && let Ok((function, _)) = module.get_any_visibility(NAME)
     {
         kept.function = Some(function);

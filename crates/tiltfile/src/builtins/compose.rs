@@ -15,7 +15,7 @@ use super::compose_config;
 use crate::arguments::{Argument, Function};
 use crate::declarations::{ComposeDeclaration, Declarations, ServiceDeclaration};
 use crate::failure::raise;
-use crate::session::{Session, session};
+use crate::load_state::{LoadState, load_state};
 use crate::values::Blob;
 use lilt_model::nearest::nearest;
 
@@ -38,25 +38,25 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("docker_compose");
-        let session = session(eval);
-        let span = session.span(eval)?;
+        let state = load_state(eval);
+        let span = state.span(eval)?;
         let argument = function.argument("configPaths", configPaths);
-        let configs = configs(session, argument)?;
+        let configs = configs(state, argument)?;
         if configs.is_empty() {
             return Err(argument.refuse("a Compose file is needed"));
         }
         let env_file = match function.argument("env_file", env_file).string()?.as_str() {
             "" => None,
-            path => Some(session.absolute(path)),
+            path => Some(state.absolute(path)),
         };
         if let Some(path) = &env_file {
-            session.watch_entry(path);
+            state.watch_entry(path);
         }
         let first_file = configs.iter().find_map(|config| match config {
             ComposeConfig::File(path) => Some(path.clone()),
             ComposeConfig::Text(_) => None,
         });
-        let tiltfile = session.current_file();
+        let tiltfile = state.current_file();
         let directory =
             first_file.as_ref().unwrap_or(&tiltfile).parent().unwrap_or(Path::new("/")).to_owned();
         let name = match function.argument("project_name", project_name).string()? {
@@ -65,13 +65,13 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         };
         let profiles = function.argument("profiles", profiles);
         let profiles =
-            if profiles.is_given() { profiles.strings()? } else { profiles_from_environment(session, &name) };
+            if profiles.is_given() { profiles.strings()? } else { profiles_from_environment(state, &name) };
         let wait = function.argument("wait", wait).boolean()?.unwrap_or(false);
-        let known = session.declared.borrow().compose.iter().position(|known| known.project.name == name);
+        let known = state.declared.borrow().compose.iter().position(|known| known.project.name == name);
         let project = match known {
             None => ComposeProject { name, directory, configs, env_file, profiles, wait },
             Some(index) => {
-                let mut project = session.declared.borrow().compose[index].project.clone();
+                let mut project = state.declared.borrow().compose[index].project.clone();
                 project.configs.extend(
                     configs
                         .into_iter()
@@ -82,8 +82,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
                 project
             }
         };
-        let mut services = compose_config::services(session, &project)?;
-        let mut declared = session.declared.borrow_mut();
+        let mut services = compose_config::services(state, &project)?;
+        let mut declared = state.declared.borrow_mut();
         if let Some(index) = known {
             let before = declared.compose.remove(index);
             carry_over_options(&mut services, &before.services);
@@ -126,7 +126,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("dc_resource");
-        let session = session(eval);
+        let state = load_state(eval);
         let argument = |name, value| function.argument(name, value);
         let name_argument = function.argument("name", name);
         let name = name_argument.string()?;
@@ -145,7 +145,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let links = argument("links", links).links()?;
         let labels = argument("labels", labels).labels()?;
         let resource_deps = argument("resource_deps", resource_deps).string_list()?;
-        let mut declared = session.declared.borrow_mut();
+        let mut declared = state.declared.borrow_mut();
         let (project, service) = find(&declared, &name, &project_name).map_err(raise)?;
         if !new_name.is_empty() && new_name != name {
             if let Some(project) = declared.project_of_service(&new_name) {
@@ -174,7 +174,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 }
 
-fn configs(session: &Session<'_>, argument: Argument<'_>) -> starlark::Result<Vec<ComposeConfig>> {
+fn configs(state: &LoadState<'_>, argument: Argument<'_>) -> starlark::Result<Vec<ComposeConfig>> {
     let mut configs = Vec::new();
     for element in argument.elements().into_iter().filter(|element| !element.is_none()) {
         if let Some(blob) = element.downcast_ref::<Blob>() {
@@ -184,8 +184,8 @@ fn configs(session: &Session<'_>, argument: Argument<'_>) -> starlark::Result<Ve
         let Some(path) = element.unpack_str() else {
             return Err(argument.wrong("a path, a blob such as encode_yaml(…), or a list of those", element));
         };
-        let path = session.absolute(path);
-        session.watch_entry(&path);
+        let path = state.absolute(path);
+        state.watch_entry(&path);
         configs.push(ComposeConfig::File(path));
     }
     Ok(configs)
@@ -200,16 +200,16 @@ fn default_project_name(directory: &Path) -> String {
     name.chars().filter(allowed).collect::<String>().trim_start_matches(['-', '_']).to_owned()
 }
 
-fn profiles_from_environment(session: &Session<'_>, project: &str) -> Vec<String> {
+fn profiles_from_environment(state: &LoadState<'_>, project: &str) -> Vec<String> {
     let given = crate::environment::get("COMPOSE_PROFILES").unwrap_or_default();
     if given.is_empty() {
         return Vec::new();
     }
-    session.print(&format!("Compose project {project:?} loading profiles from environment: {given}"));
+    state.print(&format!("Compose project {project:?} loading profiles from environment: {given}"));
     given.split(',').map(str::to_owned).collect()
 }
 
-/// Keeps the options of services whose files were read once more.
+/// Keeps the options of services when their files are read again.
 fn carry_over_options(services: &mut [ServiceDeclaration], before: &[ServiceDeclaration]) {
     for service in services {
         for dependency in &mut service.options.resource_deps {

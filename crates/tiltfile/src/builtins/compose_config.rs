@@ -16,18 +16,18 @@ use super::image_files::{Filters, ignores_in};
 use super::tool;
 use crate::declarations::{ServiceBuild, ServiceDeclaration, ServiceOptions};
 use crate::failure::raise;
+use crate::load_state::LoadState;
 use crate::paths::clean;
-use crate::session::Session;
 
 /// Returns the services of a project, dependencies first.
 pub(super) fn services(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     project: &ComposeProject,
 ) -> starlark::Result<Vec<ServiceDeclaration>> {
-    let env_files = EnvFiles::of(session, project);
-    env_files.watch(session);
-    let mut resolved = resolve(session, project, &[])?;
-    env_files.add(session, &mut resolved)?;
+    let env_files = EnvFiles::of(state, project);
+    env_files.watch(state);
+    let mut resolved = resolve(state, project, &[])?;
+    env_files.add(state, &mut resolved)?;
     let services = resolved.get("services").and_then(Json::as_object).cloned().unwrap_or_default();
     let mut names: Vec<&String> = services.keys().collect();
     names.sort();
@@ -36,7 +36,7 @@ pub(super) fn services(
     for name in names {
         visit(name, &services, &mut seen, &mut order);
     }
-    order.into_iter().map(|name| service(session, project, name, &services)).collect()
+    order.into_iter().map(|name| service(state, project, name, &services)).collect()
 }
 
 fn visit<'s>(
@@ -59,7 +59,7 @@ fn dependencies(service: &Json) -> impl Iterator<Item = &str> {
 
 /// Runs `docker compose config` with the first Compose program that exists.
 pub(super) fn resolve(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     project: &ComposeProject,
     flags: &[&str],
 ) -> starlark::Result<Json> {
@@ -70,7 +70,7 @@ pub(super) fn resolve(
         let path = match config {
             ComposeConfig::File(path) => path.clone(),
             ComposeConfig::Text(text) => {
-                let file = session.system.temporary_file(text.as_bytes()).map_err(|error| {
+                let file = state.system.temporary_file(text.as_bytes()).map_err(|error| {
                     raise(Failure::environment(format!(
                         "docker_compose: cannot write a temporary file: {error}"
                     )))
@@ -86,7 +86,7 @@ pub(super) fn resolve(
     words.extend(["config", "--format", "json"].map(str::to_owned));
     words.extend(flags.iter().map(|flag| (*flag).to_owned()));
     // All paths are absolute. Only `${PWD}` depends on the folder: it is where lilt was started, as in Tilt.
-    let dir = session.system.start_directory().unwrap_or_else(|| project.directory.clone());
+    let dir = state.system.start_directory().unwrap_or_else(|| project.directory.clone());
     let env: Vec<(String, String)> = match crate::environment::get("PWD") {
         Some(_) => Vec::new(),
         None => vec![("PWD".to_owned(), dir.display().to_string())],
@@ -94,7 +94,7 @@ pub(super) fn resolve(
     for program in programs() {
         let argv = program.iter().map(|word| (*word).to_owned()).chain(words.clone()).collect();
         let command = Command { argv, dir: dir.clone(), env: env.clone(), unset: Vec::new() };
-        let Some(output) = tool::run_with_any_exit_code(session, "docker_compose", &command)? else {
+        let Some(output) = tool::run_with_any_exit_code(state, "docker_compose", &command)? else {
             continue;
         };
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -154,7 +154,7 @@ fn project_flags(project: &ComposeProject) -> Vec<String> {
 }
 
 fn service(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     project: &ComposeProject,
     name: &str,
     services: &serde_json::Map<String, Json>,
@@ -182,14 +182,14 @@ fn service(
         name: name.to_owned(),
         service: name.to_owned(),
         image,
-        build: build(session, &config)?,
+        build: build(state, &config)?,
         published_ports,
         options: ServiceOptions { resource_deps, ..ServiceOptions::default() },
         config,
     })
 }
 
-fn build(session: &Session<'_>, config: &Json) -> starlark::Result<Option<ServiceBuild>> {
+fn build(state: &LoadState<'_>, config: &Json) -> starlark::Result<Option<ServiceBuild>> {
     let Some(context) = config.pointer("/build/context").and_then(Json::as_str).filter(|it| !it.is_empty())
     else {
         return Ok(None);
@@ -199,7 +199,7 @@ fn build(session: &Session<'_>, config: &Json) -> starlark::Result<Option<Servic
     };
     let dockerfile = config.pointer("/build/dockerfile").and_then(Json::as_str).unwrap_or("Dockerfile");
     let filters = Filters { dockerfile: Some(clean(&context.join(dockerfile))), ..Filters::default() };
-    let mut watch_ignores = ignores_in(session, std::slice::from_ref(&context), &filters)?;
+    let mut watch_ignores = ignores_in(state, std::slice::from_ref(&context), &filters)?;
     // The container sees mounted files directly: a build would change nothing.
     let volumes = config.get("volumes").and_then(Json::as_array).into_iter().flatten();
     let sources = volumes.filter_map(|volume| absolute(volume.get("source")?.as_str()?));

@@ -6,8 +6,8 @@ use lilt_model::compose::{ComposeConfig, ComposeProject};
 use serde_json::{Value as Json, json};
 
 use super::compose_config::resolve;
+use crate::load_state::LoadState;
 use crate::paths::clean;
-use crate::session::Session;
 use lilt_model::yaml;
 
 pub(super) struct EnvFiles<'p> {
@@ -24,32 +24,29 @@ struct Source {
 }
 
 impl<'p> EnvFiles<'p> {
-    pub(super) fn of(session: &Session<'_>, project: &'p ComposeProject) -> Self {
-        Self {
-            project,
-            sources: project.configs.iter().map(|config| Source::read(session, config)).collect(),
-        }
+    pub(super) fn of(state: &LoadState<'_>, project: &'p ComposeProject) -> Self {
+        Self { project, sources: project.configs.iter().map(|config| Source::read(state, config)).collect() }
     }
 
     /// Watches the files, also those whose absence makes Compose fail.
-    pub(super) fn watch(&self, session: &Session<'_>) {
+    pub(super) fn watch(&self, state: &LoadState<'_>) {
         let services = self.sources.iter().filter_map(|source| source.content.as_ref().ok()?.get("services"));
         for service in services.filter_map(Json::as_object).flat_map(|services| services.values()) {
-            self.watch_all(session, &entries(service.get("env_file")));
+            self.watch_all(state, &entries(service.get("env_file")));
         }
         if self.project.env_file.is_none() {
-            session.watch_entry(&self.project.directory.join(".env"));
+            state.watch_entry(&self.project.directory.join(".env"));
         }
     }
 
     /// Adds `env_file` to the services.
     ///
     /// Only a second run of Compose has the paths with their variables, `extends` and `include` resolved.
-    pub(super) fn add(&self, session: &Session<'_>, resolved: &mut Json) -> starlark::Result<()> {
+    pub(super) fn add(&self, state: &LoadState<'_>, resolved: &mut Json) -> starlark::Result<()> {
         // Compose could read them: it would have failed otherwise.
         for source in &self.sources {
             if let Err(cause) = &source.content {
-                session.warn(lilt_model::os_error::plain(&format!(
+                state.warn(lilt_model::os_error::plain(&format!(
                     "docker_compose: cannot read {}: {cause}\nlilt does not watch what it names in `env_file`",
                     source.name
                 )));
@@ -58,13 +55,13 @@ impl<'p> EnvFiles<'p> {
         if !self.mentions(&["env_file", "extends", "include"]) {
             return Ok(());
         }
-        let unresolved = match resolve(session, self.project, &["--no-env-resolution"]) {
+        let unresolved = match resolve(state, self.project, &["--no-env-resolution"]) {
             Ok(unresolved) => Some(unresolved),
-            Err(error) if session.is_cancelled() => return Err(error),
+            Err(error) if state.is_cancelled() => return Err(error),
             // Versions before 2.34 do not know the flag.
             Err(_) => {
                 if self.mentions(&["extends", "include"]) {
-                    session.warn(
+                    state.warn(
                         "docker_compose: this version of Docker Compose does not show the `env_file` of services \
                          that come from `extends` or `include`: lilt does not watch these files"
                             .to_owned(),
@@ -82,7 +79,7 @@ impl<'p> EnvFiles<'p> {
                 None => self.as_written(name),
             };
             if let (Some(env_file), Some(service)) = (env_file, service.as_object_mut()) {
-                self.watch_all(session, &entries(Some(&env_file)));
+                self.watch_all(state, &entries(Some(&env_file)));
                 service.insert("env_file".to_owned(), env_file);
             }
         }
@@ -93,9 +90,9 @@ impl<'p> EnvFiles<'p> {
         self.sources.iter().any(|source| words.iter().any(|word| source.text.contains(word)))
     }
 
-    fn watch_all(&self, session: &Session<'_>, entries: &[Json]) {
+    fn watch_all(&self, state: &LoadState<'_>, entries: &[Json]) {
         for path in entries.iter().filter_map(path_of) {
-            session.watch_entry(&clean(&self.project.directory.join(path)));
+            state.watch_entry(&clean(&self.project.directory.join(path)));
         }
     }
 
@@ -116,11 +113,11 @@ impl<'p> EnvFiles<'p> {
 }
 
 impl Source {
-    fn read(session: &Session<'_>, config: &ComposeConfig) -> Self {
+    fn read(state: &LoadState<'_>, config: &ComposeConfig) -> Self {
         let (name, text) = match config {
             ComposeConfig::Text(text) => ("a blob of the Tiltfile".to_owned(), Ok(text.clone())),
             ComposeConfig::File(path) => {
-                let content = session.system.read_file(path);
+                let content = state.system.read_file(path);
                 (path.display().to_string(), content.map(|content| yaml::decode(&content).into_owned()))
             }
         };

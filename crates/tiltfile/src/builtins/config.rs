@@ -13,7 +13,7 @@ use crate::configuration::{
     Definition, EnabledResources, FILE_NAME, SettingKind, merge, parse_arguments, parse_file,
 };
 use crate::failure::raise;
-use crate::session::{Session, session};
+use crate::load_state::{LoadState, load_state};
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
@@ -29,7 +29,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         usage: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        define("config.define_string", SettingKind::Text, name, args, usage, session(eval))
+        define("config.define_string", SettingKind::Text, name, args, usage, load_state(eval))
     }
 
     /// Defines a setting that is a list of strings: its flag may be given many times. Must come before `config.parse`.
@@ -44,7 +44,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         usage: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        define("config.define_string_list", SettingKind::TextList, name, args, usage, session(eval))
+        define("config.define_string_list", SettingKind::TextList, name, args, usage, load_state(eval))
     }
 
     /// Defines a setting that is true or false: `--name` and `--name=true` mean the same. Must come before
@@ -60,7 +60,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         usage: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        define("config.define_bool", SettingKind::Flag, name, args, usage, session(eval))
+        define("config.define_bool", SettingKind::Flag, name, args, usage, load_state(eval))
     }
 
     /// Defines a setting that is any JSON value. Must come before `config.parse`.
@@ -75,15 +75,15 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         usage: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        define("config.define_object", SettingKind::Object, name, args, usage, session(eval))
+        define("config.define_object", SettingKind::Object, name, args, usage, load_state(eval))
     }
 
     /// The settings that were given, as a dict: those of `tilt_config.json` beside this file, and on top of them those
     /// of the command line. What was not given is not in it.
     fn parse<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-        let session = session(eval);
-        let directory = session.directory();
-        let mut declared = session.declared.borrow_mut();
+        let state = load_state(eval);
+        let directory = state.directory();
+        let mut declared = state.declared.borrow_mut();
         if let Some(other) = declared.config.parsed_in.as_ref().filter(|other| **other != directory) {
             return Err(Function("config.parse").refuse(format!(
                 "it can be called from one directory only, and was called from {} and {}",
@@ -94,15 +94,15 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         declared.config.parsed_in = Some(directory.clone());
         let definitions = &declared.config.definitions;
         let path = directory.join(FILE_NAME);
-        let file = match session.read(&path) {
+        let file = match state.read(&path) {
             Ok(content) => {
                 parse_file(definitions, &String::from_utf8_lossy(&content), &path.display().to_string())
                     .map_err(raise)?
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => serde_json::Map::new(),
-            Err(error) => return Err(raise(session.unreadable(&path, &error))),
+            Err(error) => return Err(raise(state.unreadable(&path, &error))),
         };
-        let arguments = parse_arguments(definitions, &session.request.args).map_err(raise)?;
+        let arguments = parse_arguments(definitions, &state.request.args).map_err(raise)?;
         let settings = merge(definitions, file, arguments);
         let heap = eval.heap();
         Ok(heap
@@ -120,9 +120,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<NoneType> {
         let names =
             Function("config.set_enabled_resources").argument("resources", resources).string_list()?;
-        let session = session(eval);
-        let span = session.span(eval)?;
-        session.declared.borrow_mut().config.enabled_resources = if names.is_empty() {
+        let state = load_state(eval);
+        let span = state.span(eval)?;
+        state.declared.borrow_mut().config.enabled_resources = if names.is_empty() {
             EnabledResources::Unspecified
         } else {
             EnabledResources::Resources(names, span)
@@ -132,7 +132,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
 
     /// No resource runs, until one is started by hand or `config.set_enabled_resources` says otherwise.
     fn clear_enabled_resources<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
-        session(eval).declared.borrow_mut().config.enabled_resources = EnabledResources::Nothing;
+        load_state(eval).declared.borrow_mut().config.enabled_resources = EnabledResources::Nothing;
         Ok(NoneType)
     }
 }
@@ -143,7 +143,7 @@ fn define<'v>(
     name: Value<'v>,
     args: Option<Value<'v>>,
     usage: Option<Value<'v>>,
-    session: &Session<'_>,
+    state: &LoadState<'_>,
 ) -> starlark::Result<NoneType> {
     let function = Function(function);
     let argument = function.argument("name", name);
@@ -156,7 +156,7 @@ fn define<'v>(
     if definition.name.is_empty() {
         return Err(argument.refuse("a name is needed"));
     }
-    let config = &mut session.declared.borrow_mut().config;
+    let config = &mut state.declared.borrow_mut().config;
     if config.parsed_in.is_some() {
         return Err(function.refuse("it cannot be called after config.parse"));
     }

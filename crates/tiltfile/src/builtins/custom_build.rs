@@ -11,7 +11,7 @@ use super::image_files::{Filters, ignores};
 // The parameter `command` would hide the function.
 use crate::arguments::{Function, command as shell_command};
 use crate::declarations::ImageDeclaration;
-use crate::session::session;
+use crate::load_state::load_state;
 use crate::values::CustomBuildValue;
 
 #[starlark_module]
@@ -57,7 +57,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<CustomBuildValue> {
         let function = Function("custom_build");
-        let session = session(eval);
+        let state = load_state(eval);
         let argument = |name, value| function.argument(name, value);
         let flag = |name, value| Ok::<_, starlark::Error>(argument(name, value).boolean()?.unwrap_or(false));
         let reference = image_reference(function.argument("ref", r#ref))?;
@@ -66,13 +66,13 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             _ => argument("command_bat_val", command_bat_val),
         };
         let words = function.argument("command", command);
-        let command = shell_command(session, words, batch, argument("dir", dir), argument("env", env))?
+        let command = shell_command(state, words, batch, argument("dir", dir), argument("env", env))?
             .ok_or_else(|| words.refuse("a command is needed"))?;
         let tag = argument("tag", tag).string()?;
         let output_file = argument("outputs_image_ref_to", outputs_image_ref_to);
         let outputs_image_ref_to = match output_file.string()?.as_str() {
             "" => None,
-            path => Some(session.absolute(path)),
+            path => Some(state.absolute(path)),
         };
         if !tag.is_empty() && outputs_image_ref_to.is_some() {
             return Err(function.refuse("tag and outputs_image_ref_to cannot both be given"));
@@ -84,20 +84,20 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             (false, true) => CustomOutput::LocalDockerAndRemote,
             (false, false) => CustomOutput::LocalDocker,
         };
-        let deps = function.argument("deps", deps).paths(session)?;
+        let deps = function.argument("deps", deps).paths(state)?;
         let filters = Filters { ignore: argument("ignore", ignore).patterns()?, ..Filters::default() };
         let build = CustomBuild { command, deps: deps.clone(), tag, output, outputs_image_ref_to };
         let declaration = ImageDeclaration {
-            watch_ignores: ignores(session, &deps, &filters)?,
+            watch_ignores: ignores(state, &deps, &filters)?,
             roots: deps,
-            live_update: super::live_update::live_update(argument("live_update", live_update), session)?,
+            live_update: super::live_update::live_update(argument("live_update", live_update), state)?,
             match_in_env_vars: flag("match_in_env_vars", match_in_env_vars)?,
             entrypoint: argument("entrypoint", entrypoint).unix_argv()?,
             container_args: container_arguments(argument("container_args", container_args))?,
             image_deps: image_references(argument("image_deps", image_deps))?,
-            ..ImageDeclaration::new(session.span(eval)?, reference.clone(), ImageBuild::Custom(build))
+            ..ImageDeclaration::new(state.span(eval)?, reference.clone(), ImageBuild::Custom(build))
         };
-        declare(function, session, declaration)?;
+        declare(function, state, declaration)?;
         Ok(CustomBuildValue(reference))
     }
 }

@@ -15,7 +15,7 @@ use super::image_files::{Filters, ignores};
 use crate::arguments::{Argument, Function};
 use crate::declarations::ImageDeclaration;
 use crate::failure::raise;
-use crate::session::{Session, session};
+use crate::load_state::{LoadState, load_state};
 use lilt_model::reference::Reference;
 
 #[starlark_module]
@@ -69,24 +69,24 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("docker_build");
-        let session = session(eval);
+        let state = load_state(eval);
         let argument = |name, value| function.argument(name, value);
         if argument("cache", cache).is_given() {
             let warning =
                 "docker_build: cache has no effect; use live_update or cache mounts in the Dockerfile";
-            session.declared.borrow_mut().warnings.push(warning.to_owned());
+            state.declared.borrow_mut().warnings.push(warning.to_owned());
         }
         let reference = image_reference(function.argument("ref", r#ref))?;
-        let context = function.argument("context", context).path_or_directory(session)?;
+        let context = function.argument("context", context).path_or_directory(state)?;
         let contents = argument("dockerfile_contents", dockerfile_contents);
         let path = argument("dockerfile", dockerfile);
         if contents.is_given() && path.is_given() {
             return Err(function.refuse("dockerfile and dockerfile_contents cannot both be given"));
         }
-        let dockerfile_path = path.path(session)?.unwrap_or_else(|| context.join("Dockerfile"));
+        let dockerfile_path = path.path(state)?.unwrap_or_else(|| context.join("Dockerfile"));
         let dockerfile = match contents.text()? {
             Some(text) => text,
-            None => session.read_text(&dockerfile_path).map_err(|failure| {
+            None => state.read_text(&dockerfile_path).map_err(|failure| {
                 let message = format!("docker_build: cannot read the Dockerfile: {}", failure.message);
                 raise(Failure { message, ..failure })
             })?,
@@ -110,7 +110,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             return Err(only.refuse(format!("it takes real paths, no patterns: {path:?}")));
         }
         let roots = vec![context];
-        let context_ignores = ignores(session, &roots, &filters)?;
+        let context_ignores = ignores(state, &roots, &filters)?;
         let build = DockerBuild {
             context: FileSet::new(roots.clone(), context_ignores.clone()),
             dockerfile_path: (!contents.is_given()).then(|| dockerfile_path.clone()),
@@ -133,13 +133,13 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let declaration = ImageDeclaration {
             roots,
             watch_ignores,
-            live_update: super::live_update::live_update(argument("live_update", live_update), session)?,
+            live_update: super::live_update::live_update(argument("live_update", live_update), state)?,
             match_in_env_vars: argument("match_in_env_vars", match_in_env_vars).boolean()?.unwrap_or(false),
             entrypoint: argument("entrypoint", entrypoint).unix_argv()?,
             container_args: container_arguments(argument("container_args", container_args))?,
-            ..ImageDeclaration::new(session.span(eval)?, reference, ImageBuild::Docker(build))
+            ..ImageDeclaration::new(state.span(eval)?, reference, ImageBuild::Docker(build))
         };
-        declare(function, session, declaration)?;
+        declare(function, state, declaration)?;
         Ok(NoneType)
     }
 
@@ -165,7 +165,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             check_host(argument, host)?;
         }
         let single_name = function.argument("single_name", single_name).string()?;
-        let mut declared = session(eval).declared.borrow_mut();
+        let mut declared = load_state(eval).declared.borrow_mut();
         if declared.registry.is_some() {
             return Err(function.refuse("it was already called"));
         }
@@ -202,10 +202,10 @@ pub(super) fn container_arguments(argument: Argument<'_>) -> starlark::Result<Op
 /// Declares an image; two with the same reference are an error.
 pub(super) fn declare(
     function: Function,
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     declaration: ImageDeclaration,
 ) -> starlark::Result<()> {
-    let mut declared = session.declared.borrow_mut();
+    let mut declared = state.declared.borrow_mut();
     if let Some(other) = declared.images.iter().find(|other| other.reference == declaration.reference) {
         let (name, span) = (&declaration.reference, other.span.location());
         return Err(function.refuse(format!("the image {} is already defined at {span}", name.familiar())));

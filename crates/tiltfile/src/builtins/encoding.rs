@@ -16,7 +16,7 @@ use starlark::values::{Heap, UnpackValue, Value, ValueLike};
 use super::kubernetes::explain;
 use crate::arguments::Function;
 use crate::failure::raise;
-use crate::session::{Session, session};
+use crate::load_state::{LoadState, load_state};
 use crate::values::structure::Structure;
 use crate::values::text::excerpt;
 use crate::values::{Blob, Environ};
@@ -30,7 +30,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         default: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        let read = read("read_yaml", paths, default, session(eval))?;
+        let read = read("read_yaml", paths, default, load_state(eval))?;
         match read {
             Read::Default(value) => Ok(value),
             Read::Text(text, path) => one_document(&text, &path, Some(Path::new(&path)), eval.heap()),
@@ -43,7 +43,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         default: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        match read("read_yaml_stream", paths, default, session(eval))? {
+        match read("read_yaml_stream", paths, default, load_state(eval))? {
             Read::Default(value) => Ok(value),
             Read::Text(text, path) => all_documents(&text, &path, Some(Path::new(&path)), eval.heap()),
         }
@@ -84,7 +84,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         default: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        match read("read_json", paths, default, session(eval))? {
+        match read("read_json", paths, default, load_state(eval))? {
             Read::Default(value) => Ok(value),
             Read::Text(text, path) => from_json_text(&text, &path, eval.heap()),
         }
@@ -115,15 +115,15 @@ fn read<'v>(
     function: &'static str,
     path: Value<'v>,
     default: Option<Value<'v>>,
-    session: &Session<'_>,
+    state: &LoadState<'_>,
 ) -> starlark::Result<Read<'v>> {
-    let path = Function(function).argument("paths", path).path_or_directory(session)?;
-    match (session.read(&path), default) {
+    let path = Function(function).argument("paths", path).path_or_directory(state)?;
+    match (state.read(&path), default) {
         (Ok(content), _) => Ok(Read::Text(yaml::decode(&content).into_owned(), path.display().to_string())),
         (Err(error), Some(default)) if error.kind() == std::io::ErrorKind::NotFound => {
             Ok(Read::Default(default))
         }
-        (Err(error), _) => Err(raise(session.unreadable(&path, &error))),
+        (Err(error), _) => Err(raise(state.unreadable(&path, &error))),
     }
 }
 

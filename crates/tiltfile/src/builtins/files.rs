@@ -12,7 +12,7 @@ use starlark::values::none::NoneType;
 
 use crate::arguments::Function;
 use crate::failure::raise;
-use crate::session::{Session, session};
+use crate::load_state::{LoadState, load_state};
 use crate::values::{Blob, GitRepo};
 use lilt_model::yaml;
 
@@ -31,22 +31,22 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Blob> {
         let function = Function("read_file");
-        let session = session(eval);
-        let path = function.argument("paths", paths).path_or_directory(session)?;
+        let state = load_state(eval);
+        let path = function.argument("paths", paths).path_or_directory(state)?;
         let default = function.argument("default", default).text()?;
-        let text = match (session.read(&path), default) {
+        let text = match (state.read(&path), default) {
             (Ok(content), _) => yaml::decode(&content).into_owned(),
             (Err(error), Some(default)) if error.kind() == ErrorKind::NotFound => default,
-            (Err(error), _) => return Err(raise(session.unreadable(&path, &error))),
+            (Err(error), _) => return Err(raise(state.unreadable(&path, &error))),
         };
         Ok(Blob { text, source: format!("file: {}", path.display()) })
     }
 
     /// Reloads the Tiltfile when this file or directory changes.
     fn watch_file<'v>(paths: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
-        let session = session(eval);
-        let path = Function("watch_file").argument("paths", paths).path_or_directory(session)?;
-        session.watch(&path);
+        let state = load_state(eval);
+        let path = Function("watch_file").argument("paths", paths).path_or_directory(state)?;
+        state.watch(&path);
         Ok(NoneType)
     }
 
@@ -57,18 +57,18 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Vec<String>> {
         let function = Function("listdir");
-        let session = session(eval);
-        let directory = function.argument("dir", dir).path_or_directory(session)?;
+        let state = load_state(eval);
+        let directory = function.argument("dir", dir).path_or_directory(state)?;
         let recursive = function.argument("recursive", recursive).boolean()?.unwrap_or(false);
         if recursive {
-            session.watch(&directory);
+            state.watch(&directory);
         }
         let mut files = Vec::new();
-        match list(session, &directory, recursive, &mut files)? {
+        match list(state, &directory, recursive, &mut files)? {
             Ok(()) => {}
             // Tiltfiles may list folders that only some users have.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(error) => return Err(raise(session.unreadable(&directory, &error))),
+            Err(error) => return Err(raise(state.unreadable(&directory, &error))),
         }
         Ok(files)
     }
@@ -76,16 +76,16 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// A folder with a git repository. It is taken where a path is, and its `paths(path)` gives paths below it.
     fn local_git_repo<'v>(paths: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<GitRepo> {
         let function = Function("local_git_repo");
-        let session = session(eval);
-        let folder = function.argument("paths", paths).path_or_directory(session)?;
-        if !session.system.exists(&folder) {
-            session.watch_entry(&folder);
+        let state = load_state(eval);
+        let folder = function.argument("paths", paths).path_or_directory(state)?;
+        if !state.system.exists(&folder) {
+            state.watch_entry(&folder);
             let error = ErrorKind::NotFound.into();
-            return Err(raise(session.unreadable(&folder, &error)));
+            return Err(raise(state.unreadable(&folder, &error)));
         }
         // In a worktree or a submodule it is a file.
-        if !session.system.exists(&folder.join(".git")) {
-            session.watch_entry(&folder.join(".git"));
+        if !state.system.exists(&folder.join(".git")) {
+            state.watch_entry(&folder.join(".git"));
             let message = format!("{} is no git repository: it has no .git", folder.display());
             return Err(function.refuse(message));
         }
@@ -95,24 +95,24 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
 
 /// Lists a folder. Subfolders that cannot be read are skipped with a message.
 fn list(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     directory: &Path,
     recursive: bool,
     files: &mut Vec<String>,
 ) -> starlark::Result<std::io::Result<()>> {
-    if session.is_cancelled() {
+    if state.is_cancelled() {
         return Err(raise(crate::failure::cancelled()));
     }
-    let entries = match session.system.list_directory(directory) {
+    let entries = match state.system.list_directory(directory) {
         Ok(entries) => entries,
         Err(error) => return Ok(Err(error)),
     };
     for entry in entries {
         if !entry.is_dir {
             files.push(entry.path.display().to_string());
-        } else if recursive && let Err(error) = list(session, &entry.path, true, files)? {
+        } else if recursive && let Err(error) = list(state, &entry.path, true, files)? {
             let line = format!("listdir: cannot read {}: {error}", entry.path.display());
-            session.print(&os_error::plain(&line));
+            state.print(&os_error::plain(&line));
         }
     }
     Ok(Ok(()))

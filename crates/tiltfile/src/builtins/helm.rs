@@ -13,8 +13,8 @@ use super::kubernetes::{objects_blob, parse};
 use super::tool;
 use crate::arguments::Function;
 use crate::failure::raise;
+use crate::load_state::{LoadState, load_state};
 use crate::paths::clean;
-use crate::session::{Session, session};
 use crate::values::Blob;
 use lilt_model::yaml;
 
@@ -44,13 +44,13 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Blob> {
         let function = Function("helm");
-        let session = session(eval);
+        let state = load_state(eval);
         let argument = |name, value| function.argument(name, value);
-        let chart = function.argument("paths", paths).path_or_directory(session)?;
-        check_chart(session, &chart)?;
-        session.watch(&chart);
-        for dependency in local_dependencies(session, &chart)? {
-            session.watch(&dependency);
+        let chart = function.argument("paths", paths).path_or_directory(state)?;
+        check_chart(state, &chart)?;
+        state.watch(&chart);
+        for dependency in local_dependencies(state, &chart)? {
+            state.watch(&dependency);
         }
         let release = match argument("name", name).string()? {
             given if !given.is_empty() => given,
@@ -69,13 +69,13 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             words.push("--include-crds".to_owned());
         }
         for file in argument("values", values).strings()? {
-            session.watch_entry(&session.absolute(&file));
+            state.watch_entry(&state.absolute(&file));
             words.extend(["--values".to_owned(), file]);
         }
         for value in argument("set", set).strings()? {
             words.extend(["--set".to_owned(), value]);
         }
-        let rendered = tool::run(session, "helm", &tool::command(session, words))?;
+        let rendered = tool::run(state, "helm", &tool::command(state, words))?;
         let text = without_tests(&rendered);
         let source = format!("helm: {}", chart.display());
         if namespace.is_empty() {
@@ -91,28 +91,28 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 }
 
-fn check_chart(session: &Session<'_>, chart: &Path) -> starlark::Result<()> {
-    if session.system.is_dir(chart) {
+fn check_chart(state: &LoadState<'_>, chart: &Path) -> starlark::Result<()> {
+    if state.system.is_dir(chart) {
         return Ok(());
     }
     let shown = chart.display();
     // The Tiltfile is loaded again when it becomes a directory.
-    session.watch_entry(chart);
-    let failure = if session.system.exists(chart) {
+    state.watch_entry(chart);
+    let failure = if state.system.exists(chart) {
         Failure::user(format!("helm: {shown} is no directory with a Chart.yaml"))
     } else {
         let failure = Failure::user(format!("helm: there is no chart directory {shown}"));
-        failure.hint(format!("relative paths count from {}", session.directory().display()))
+        failure.hint(format!("relative paths count from {}", state.directory().display()))
     };
     Err(raise(failure))
 }
 
 /// Returns the local charts (`file://`) that the chart depends on.
-fn local_dependencies(session: &Session<'_>, chart: &Path) -> starlark::Result<Vec<PathBuf>> {
+fn local_dependencies(state: &LoadState<'_>, chart: &Path) -> starlark::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for name in ["Chart.yaml", "requirements.yaml"] {
         let path = chart.join(name);
-        let metadata = match session.system.read_file(&path) {
+        let metadata = match state.system.read_file(&path) {
             Ok(content) => yaml::document(&yaml::decode(&content)).map_err(|error| error.to_string()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => Err(error.to_string()),
@@ -121,7 +121,7 @@ fn local_dependencies(session: &Session<'_>, chart: &Path) -> starlark::Result<V
             Ok(metadata) => metadata,
             // helm itself may still read it, or report the error better.
             Err(problem) => {
-                session.warn(lilt_model::os_error::plain(&format!(
+                state.warn(lilt_model::os_error::plain(&format!(
                     "helm: cannot read {}: {problem}\nlilt does not watch the local charts that it lists",
                     path.display()
                 )));

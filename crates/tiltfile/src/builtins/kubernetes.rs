@@ -17,7 +17,7 @@ use starlark::values::{Value, ValueLike};
 use crate::arguments::{Argument, Function};
 use crate::declarations::ObjectDeclaration;
 use crate::failure::{SourceSpan, excerpt, raise};
-use crate::session::{Session, session};
+use crate::load_state::{LoadState, load_state};
 use crate::values::{Blob, ForwardValue};
 use lilt_model::yaml;
 
@@ -34,18 +34,18 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("k8s_yaml");
-        let session = session(eval);
-        let span = session.span(eval)?;
+        let state = load_state(eval);
+        let span = state.span(eval)?;
         let allow_duplicates =
             function.argument("allow_duplicates", allow_duplicates).boolean()?.unwrap_or(false);
         let argument = function.argument("yaml", yaml);
-        let objects = read_objects(session, argument, &span)?;
+        let objects = read_objects(state, argument, &span)?;
         // An empty file may be filled later; an empty blob is an error.
         let first = argument.elements().first().copied();
         if objects.is_empty() && first.is_none_or(|first| first.downcast_ref::<Blob>().is_some()) {
             return Err(function.refuse("there is no object in this YAML"));
         }
-        let mut declared = session.declared.borrow_mut();
+        let mut declared = state.declared.borrow_mut();
         for (origin, object) in objects {
             if let Some(name) = ObjectRef::of(&object) {
                 let first = declared.object_places.get(&name).filter(|_| !allow_duplicates);
@@ -81,7 +81,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<(Blob, Blob)> {
         let function = Function("filter_yaml");
-        let session = session(eval);
+        let state = load_state(eval);
         let argument = function.argument("yaml", yaml);
         let text = |name, value| function.argument(name, value).string();
         let selector = ObjectSelector::partial(
@@ -92,7 +92,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         );
         let matcher = selector.matcher().map_err(|problem| function.refuse(problem))?;
         let labels = function.argument("labels", labels).string_map()?;
-        let objects = read_objects(session, argument, &session.span(eval)?)?;
+        let objects = read_objects(state, argument, &state.span(eval)?)?;
         let (matching, others): (Vec<Json>, Vec<Json>) =
             objects.into_iter().map(|(_, object)| object).partition(|object| matcher.matches(object));
         let (matching, unlabelled): (Vec<Json>, Vec<Json>) =
@@ -145,7 +145,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let contexts = Function("allow_k8s_contexts").argument("contexts", contexts).strings()?;
-        session(eval).declared.borrow_mut().allowed_contexts.extend(contexts);
+        load_state(eval).declared.borrow_mut().allowed_contexts.extend(contexts);
         Ok(NoneType)
     }
 
@@ -156,7 +156,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<String> {
         let _ = (arguments, named);
-        let context = session(eval).system.kube_context().map_err(raise)?;
+        let context = load_state(eval).system.kube_context().map_err(raise)?;
         Ok(context.map(|context| context.name).unwrap_or_default())
     }
 
@@ -167,7 +167,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<String> {
         let _ = (arguments, named);
-        let context = session(eval).system.kube_context().map_err(raise)?;
+        let context = load_state(eval).system.kube_context().map_err(raise)?;
         let namespace = context.map(|context| context.namespace).filter(|namespace| !namespace.is_empty());
         Ok(namespace.unwrap_or_else(|| "default".to_owned()))
     }
@@ -189,7 +189,7 @@ pub(super) fn objects_blob(objects: &[Json], source: &str) -> starlark::Result<B
 
 /// Returns the objects of paths, patterns and blobs, with the location of each.
 pub(super) fn read_objects(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     argument: Argument<'_>,
     span: &SourceSpan,
 ) -> starlark::Result<Vec<(Location, Json)>> {
@@ -203,8 +203,8 @@ pub(super) fn read_objects(
         let path = element
             .unpack_str()
             .ok_or_else(|| argument.wrong("a path, a blob or a list of those", element))?;
-        for path in matching_files(session, path)? {
-            let content = session.read_text(&path).map_err(raise)?;
+        for path in matching_files(state, path)? {
+            let content = state.read_text(&path).map_err(raise)?;
             let found = parse(&content, &path.display().to_string(), Some(&path))?;
             let origin = |line| Location { path: path.clone(), line, column: None };
             objects.extend(found.into_iter().map(|(line, object)| (origin(line), object)));
@@ -244,24 +244,24 @@ pub(super) fn explain(error: &yaml::YamlError, text: &str, source: &str, path: O
 }
 
 /// Returns the file itself, or those that match a pattern with `*` in its last part.
-fn matching_files(session: &Session<'_>, pattern: &str) -> starlark::Result<Vec<PathBuf>> {
-    let path = session.absolute(pattern);
+fn matching_files(state: &LoadState<'_>, pattern: &str) -> starlark::Result<Vec<PathBuf>> {
+    let path = state.absolute(pattern);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if !name.contains('*') || session.system.exists(&path) {
+    if !name.contains('*') || state.system.exists(&path) {
         return Ok(vec![path]);
     }
     let directory = path.parent().unwrap_or(Path::new("/"));
-    let entries = session
+    let entries = state
         .system
         .list_directory(directory)
-        .inspect_err(|_| session.watch_entry(directory))
-        .map_err(|error| raise(session.unreadable(directory, &error)))?;
+        .inspect_err(|_| state.watch_entry(directory))
+        .map_err(|error| raise(state.unreadable(directory, &error)))?;
     let matches = |entry: &crate::system::DirEntry| {
         let entry_name = entry.path.file_name().unwrap_or_default().to_string_lossy();
         !entry.is_dir && matches_stars(&name, &entry_name)
     };
     let files: Vec<_> = entries.into_iter().filter(matches).map(|entry| entry.path).collect();
-    session.watch(directory);
+    state.watch(directory);
     if files.is_empty() {
         return Err(raise(Failure::user(format!("no file matches {pattern}"))));
     }

@@ -1,4 +1,4 @@
-//! Kinds of objects that only the user knows: `k8s_kind`, `k8s_image_json_path`.
+//! Kinds of objects that the user describes: `k8s_kind`, `k8s_image_json_path`.
 
 use lilt_model::json_path::JsonPath;
 use lilt_model::locator::{ImageObject, ObjectSelector};
@@ -11,7 +11,7 @@ use starlark::values::none::NoneType;
 use super::kubernetes_resource::readiness;
 use crate::arguments::{Argument, Function};
 use crate::kinds::ImageLocations;
-use crate::session::{Session, session};
+use crate::load_state::{LoadState, load_state};
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
@@ -34,8 +34,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let function = Function("k8s_kind");
         let kind = function.argument("kind", kind).string()?;
         let api_version = function.argument("api_version", api_version).string()?;
-        let paths = paths(session(eval), function.argument("image_json_path", image_json_path))?;
-        let object = image_fields(session(eval), function.argument("image_object", image_object))?;
+        let paths = paths(load_state(eval), function.argument("image_json_path", image_json_path))?;
+        let object = image_fields(load_state(eval), function.argument("image_object", image_object))?;
         let locations = match (paths.is_empty(), object) {
             (false, Some(_)) => {
                 return Err(function.refuse("image_json_path and image_object cannot both be given"));
@@ -46,7 +46,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         };
         let readiness = readiness(function.argument("pod_readiness", pod_readiness))?;
         let selector = ObjectSelector::partial(&api_version, &kind, "", "");
-        let mut declared = session(eval).declared.borrow_mut();
+        let mut declared = load_state(eval).declared.borrow_mut();
         let defined = declared.kinds.define(&selector, locations, readiness);
         defined.map_err(|problem| function.refuse(problem))?;
         Ok(NoneType)
@@ -76,43 +76,43 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             return Err(function.refuse("at least one of kind, name and namespace must be given"));
         }
         let api_version = text("api_version", api_version)?;
-        let paths = self::paths(session(eval), function.argument("paths", paths))?;
+        let paths = self::paths(load_state(eval), function.argument("paths", paths))?;
         let selector = ObjectSelector::partial(&api_version, &kind, &name, &namespace);
-        let mut declared = session(eval).declared.borrow_mut();
+        let mut declared = load_state(eval).declared.borrow_mut();
         let defined = declared.kinds.define(&selector, Some(ImageLocations::Paths(paths)), None);
         defined.map_err(|problem| function.refuse(problem))?;
         Ok(NoneType)
     }
 }
 
-fn paths(session: &Session<'_>, argument: Argument<'_>) -> starlark::Result<Vec<String>> {
+fn paths(state: &LoadState<'_>, argument: Argument<'_>) -> starlark::Result<Vec<String>> {
     let paths = argument.strings()?;
     for path in &paths {
-        check_path(session, argument, path)?;
+        check_path(state, argument, path)?;
     }
     Ok(paths)
 }
 
-fn check_path(session: &Session<'_>, argument: Argument<'_>, path: &str) -> starlark::Result<()> {
+fn check_path(state: &LoadState<'_>, argument: Argument<'_>, path: &str) -> starlark::Result<()> {
     JsonPath::parse(path)
         .map_err(|problem| argument.refuse(format!("{path:?} is no JSONPath: {problem}")))?;
     if !path.contains('{') {
         let dot = if path.starts_with(['.', '[', '$', '@']) { "" } else { "." };
-        session.warn(format!(
+        state.warn(format!(
             "the JSONPath {path:?} has no braces, so it is read as the name of an image; did you mean \"{{{dot}{path}}}\"?"
         ));
     }
     Ok(())
 }
 
-fn image_fields(session: &Session<'_>, argument: Argument<'_>) -> starlark::Result<Option<ImageLocations>> {
+fn image_fields(state: &LoadState<'_>, argument: Argument<'_>) -> starlark::Result<Option<ImageLocations>> {
     const FORM: &str = "a dict of the form {'json_path': …, 'repo_field': …, 'tag_field': …}";
     let Some(value) = argument.value() else { return Ok(None) };
     let fields = argument.string_map()?;
     let get = |name: &str| fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
     match (get("json_path"), get("repo_field"), get("tag_field"), fields.len()) {
         (Some(path), Some(repo_field), Some(tag_field), 3) => {
-            check_path(session, argument, &path)?;
+            check_path(state, argument, &path)?;
             Ok(Some(ImageLocations::Object { path, fields: ImageObject { repo_field, tag_field } }))
         }
         _ => Err(argument.wrong(FORM, value)),

@@ -19,7 +19,7 @@ use super::docker::{declare, image_references};
 use super::image_files::{Filters, git_dir_rules, ignores};
 use crate::arguments::{Argument, Function, command};
 use crate::declarations::{CustomDeployDeclaration, ImageDeclaration, ResourceOptions};
-use crate::session::session;
+use crate::load_state::load_state;
 use crate::workload_function;
 
 #[starlark_module]
@@ -66,10 +66,10 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("k8s_resource");
-        let session = session(eval);
+        let state = load_state(eval);
         let argument = |name, value| function.argument(name, value);
         let options = ResourceOptions {
-            span: session.span(eval)?,
+            span: state.span(eval)?,
             workload: argument("workload", workload).resource_name()?,
             new_name: argument("new_name", new_name).resource_name()?,
             forwards: argument("port_forwards", port_forwards).forwards()?,
@@ -94,7 +94,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if options.workload.is_empty() && options.objects.is_empty() {
             return Err(function.refuse("a resource without a workload needs at least one of objects"));
         }
-        session.declared.borrow_mut().options.push(options);
+        state.declared.borrow_mut().options.push(options);
         Ok(NoneType)
     }
 
@@ -134,19 +134,19 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("k8s_custom_deploy");
-        let session = session(eval);
+        let state = load_state(eval);
         let argument = |name, value| function.argument(name, value);
         let words = function.argument("apply_cmd", apply_cmd);
         let (batch, directory) = (argument("apply_cmd_bat", apply_cmd_bat), argument("apply_dir", apply_dir));
-        let apply = command(session, words, batch, directory, argument("apply_env", apply_env))?
+        let apply = command(state, words, batch, directory, argument("apply_env", apply_env))?
             .ok_or_else(|| words.refuse("a command is needed"))?;
         let words = function.argument("delete_cmd", delete_cmd);
         let (batch, directory) =
             (argument("delete_cmd_bat", delete_cmd_bat), argument("delete_dir", delete_dir));
-        let delete = command(session, words, batch, directory, argument("delete_env", delete_env))?
+        let delete = command(state, words, batch, directory, argument("delete_env", delete_env))?
             .ok_or_else(|| words.refuse("a command is needed"))?;
-        let deps = function.argument("deps", deps).paths(session)?;
-        let live_update = super::live_update::live_update(argument("live_update", live_update), session)?;
+        let deps = function.argument("deps", deps).paths(state)?;
+        let live_update = super::live_update::live_update(argument("live_update", live_update), state)?;
         let name_argument = function.argument("name", name);
         let name = name_argument.resource_name()?;
         if name.is_empty() {
@@ -155,9 +155,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let image_argument = argument("image_selector", image_selector);
         let image_selector = image_argument.string()?;
         let container_selector = argument("container_selector", container_selector).string()?;
-        let span = session.span(eval)?;
+        let span = state.span(eval)?;
         let mut watch_ignores: Vec<IgnoreRule> = live_update.iter().flat_map(synced_paths).collect();
-        watch_ignores.extend(git_dir_rules(session, &deps));
+        watch_ignores.extend(git_dir_rules(state, &deps));
         let mut live_update_image = None;
         if let Some(mut update) = live_update {
             let reference = match (image_selector.as_str(), container_selector.as_str()) {
@@ -176,16 +176,16 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             let reference = reference.map_err(|problem| image_argument.refuse(problem.message))?;
             update.container_name = container_selector;
             let declaration = ImageDeclaration {
-                watch_ignores: ignores(session, &deps, &Filters::default())?,
+                watch_ignores: ignores(state, &deps, &Filters::default())?,
                 roots: deps.clone(),
                 live_update: Some(update),
                 ..ImageDeclaration::new(span.clone(), reference.clone(), ImageBuild::LiveUpdateOnly)
             };
-            declare(function, session, declaration)?;
+            declare(function, state, declaration)?;
             live_update_image = Some(reference);
         }
         let files = FileSet::new(deps, watch_ignores);
-        session.declared.borrow_mut().custom_deploys.push(CustomDeployDeclaration {
+        state.declared.borrow_mut().custom_deploys.push(CustomDeployDeclaration {
             span,
             name,
             deploy: CustomDeploy { apply, delete, files },

@@ -12,8 +12,8 @@ use starlark::values::Value;
 use super::tool;
 use crate::arguments::Function;
 use crate::failure::raise;
+use crate::load_state::{LoadState, load_state};
 use crate::paths::clean;
-use crate::session::{Session, session};
 use crate::values::Blob;
 use lilt_model::yaml;
 
@@ -34,32 +34,31 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Blob> {
         let function = Function("kustomize");
-        let session = session(eval);
-        let directory = function.argument("paths", paths).path_or_directory(session)?;
+        let state = load_state(eval);
+        let directory = function.argument("paths", paths).path_or_directory(state)?;
         let given = function.argument("kustomize_bin", kustomize_bin).string()?;
         let flags = function.argument("flags", flags).string_list()?;
         let mut tree = Tree::default();
-        tree.add(session, &directory);
-        tree.files.iter().for_each(|file| session.watch(file));
+        tree.add(state, &directory);
+        tree.files.iter().for_each(|file| state.watch(file));
         if let Some(problem) = tree.problem {
             return Err(raise(problem));
         }
         // kustomize takes absolute paths for URLs.
-        let target = relative(&session.directory(), &directory).display().to_string();
+        let target = relative(&state.directory(), &directory).display().to_string();
         let build = |program: &[&str]| {
             let words = program.iter().map(|word| (*word).to_owned());
-            tool::command(session, words.chain(flags.iter().cloned()).chain([target.clone()]))
+            tool::command(state, words.chain(flags.iter().cloned()).chain([target.clone()]))
         };
         let text = if !given.is_empty() {
-            let program = session.absolute(&given).display().to_string();
-            tool::run(session, "kustomize", &build(&[&program, "build"]))?
-        } else if let Some(text) =
-            tool::run_if_present(session, "kustomize", &build(&["kustomize", "build"]))?
+            let program = state.absolute(&given).display().to_string();
+            tool::run(state, "kustomize", &build(&[&program, "build"]))?
+        } else if let Some(text) = tool::run_if_present(state, "kustomize", &build(&["kustomize", "build"]))?
         {
             text
         } else {
-            session.print("Falling back to `kubectl kustomize` since `kustomize` was not found in PATH");
-            tool::run(session, "kustomize", &build(&["kubectl", "kustomize"]))?
+            state.print("Falling back to `kubectl kustomize` since `kustomize` was not found in PATH");
+            tool::run(state, "kustomize", &build(&["kubectl", "kustomize"]))?
         };
         Ok(Blob { text, source: format!("kustomize: {}", directory.display()) })
     }
@@ -83,19 +82,19 @@ struct Tree {
 }
 
 impl Tree {
-    fn add(&mut self, session: &Session<'_>, directory: &Path) {
+    fn add(&mut self, state: &LoadState<'_>, directory: &Path) {
         if self.seen.contains(&directory.to_owned()) {
             return;
         }
         self.seen.push(directory.to_owned());
         let candidates = FILE_NAMES.map(|name| directory.join(name));
-        let found: Vec<&PathBuf> = candidates.iter().filter(|path| session.system.exists(path)).collect();
+        let found: Vec<&PathBuf> = candidates.iter().filter(|path| state.system.exists(path)).collect();
         let file = match found.as_slice() {
             [file] => (*file).clone(),
             [] => {
                 // Any of them may be created.
                 self.files.extend(candidates.iter().cloned());
-                self.problem.get_or_insert_with(|| missing(session, directory));
+                self.problem.get_or_insert_with(|| missing(state, directory));
                 return;
             }
             several => {
@@ -106,7 +105,7 @@ impl Tree {
             }
         };
         self.files.push(file.clone());
-        let kustomization = match session.system.read_file(&file) {
+        let kustomization = match state.system.read_file(&file) {
             Ok(content) => yaml::document(&yaml::decode(&content)).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
@@ -114,23 +113,23 @@ impl Tree {
             Ok(kustomization) => kustomization,
             // kustomize itself may still read it, or report the error better.
             Err(problem) => {
-                session.warn(format!(
+                state.warn(format!(
                     "kustomize: cannot read {}: {problem}\nlilt watches the files beside it, not those that it lists",
                     file.display()
                 ));
-                let entries = session.system.list_directory(directory).unwrap_or_default();
+                let entries = state.system.list_directory(directory).unwrap_or_default();
                 self.files.extend(entries.into_iter().filter(|entry| !entry.is_dir).map(|entry| entry.path));
                 return;
             }
         };
         for name in listed_paths(&kustomization) {
             let path = clean(&directory.join(&name));
-            if is_remote(&name) && !session.system.exists(&path) {
+            if is_remote(&name) && !state.system.exists(&path) {
                 continue;
             }
-            let is_kustomization = FILE_NAMES.iter().any(|name| session.system.exists(&path.join(name)));
-            if session.system.is_dir(&path) && is_kustomization {
-                self.add(session, &path);
+            let is_kustomization = FILE_NAMES.iter().any(|name| state.system.exists(&path.join(name)));
+            if state.system.is_dir(&path) && is_kustomization {
+                self.add(state, &path);
             } else {
                 self.files.push(path);
             }
@@ -138,10 +137,10 @@ impl Tree {
     }
 }
 
-fn missing(session: &Session<'_>, directory: &Path) -> Failure {
+fn missing(state: &LoadState<'_>, directory: &Path) -> Failure {
     let names = FILE_NAMES.join(", ");
     let failure = Failure::user(format!("kustomize: none of {names} is in {}", directory.display()));
-    failure.hint(format!("relative paths count from {}", session.directory().display()))
+    failure.hint(format!("relative paths count from {}", state.directory().display()))
 }
 
 fn is_remote(name: &str) -> bool {

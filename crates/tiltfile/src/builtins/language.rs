@@ -13,7 +13,7 @@ use starlark::values::{Value, ValueLike};
 
 use crate::arguments::Function;
 use crate::failure::{raise, refuse, stop};
-use crate::session::{LoadedFile, Session, session};
+use crate::load_state::{LoadState, LoadedFile, load_state};
 use crate::values::Range;
 use crate::values::mapping::pairs;
 use crate::values::structure::{NamedModule, Structure};
@@ -27,9 +27,9 @@ fn only<'v>(function: &str, args: UnpackTuple<Value<'v>>) -> starlark::Result<Va
     }
 }
 
-fn load_file(session: &Session<'_>, path: &str) -> starlark::Result<LoadedFile> {
-    let load = session.load_file.expect("invariant: the session of an evaluation can load files");
-    load(session, path)
+fn load_file(state: &LoadState<'_>, path: &str) -> starlark::Result<LoadedFile> {
+    let load = state.load_file.expect("invariant: the state of an evaluation can load files");
+    load(state, path)
 }
 
 #[starlark_module]
@@ -45,7 +45,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             line.push_str(if index > 0 { sep } else { "" });
             write_display(*value, eval.heap(), &mut line)?;
         }
-        session(eval).print(&line);
+        load_state(eval).print(&line);
         Ok(NoneType)
     }
 
@@ -57,14 +57,14 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// Shows the warning `msg` and goes on.
     fn warn<'v>(msg: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
         let message = Function("warn").argument("msg", msg).string()?;
-        session(eval).warn(message);
+        load_state(eval).warn(message);
         Ok(NoneType)
     }
 
     /// Ends the load here, without an error: what was declared so far counts. `code` is printed, if given.
     fn exit<'v>(code: Option<Value<'v>>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
         if let Some(code) = code.filter(|code| !code.is_none()) {
-            session(eval).print(&to_repr(code, eval.heap())?);
+            load_state(eval).print(&to_repr(code, eval.heap())?);
         }
         Err(stop())
     }
@@ -184,14 +184,14 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// counts from the file that runs; `ext://` names an extension.
     fn load_dynamic<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let path = Function("load_dynamic").argument("path", path).string()?;
-        let file = load_file(session(eval), &path)?;
+        let file = load_file(load_state(eval), &path)?;
         Ok(eval.heap().access_owned_frozen_value(&file.globals))
     }
 
     /// Runs another file, unless it ran already, for what it declares. `path` counts from the file that runs.
     fn include<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
         let path = Function("include").argument("path", path).string()?;
-        load_file(session(eval), &path)?;
+        load_file(load_state(eval), &path)?;
         Ok(NoneType)
     }
 }

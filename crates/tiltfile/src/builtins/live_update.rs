@@ -7,8 +7,8 @@ use starlark::starlark_module;
 use starlark::values::{Value, ValueLike};
 
 use crate::arguments::{Argument, Function};
+use crate::load_state::{LoadState, load_state};
 use crate::paths::clean;
-use crate::session::{Session, session};
 use crate::values::text::excerpt;
 use crate::values::{LiveUpdateStep, Step};
 
@@ -27,7 +27,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         paths: Value<'v>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<LiveUpdateStep> {
-        let paths = Function("fall_back_on").argument("paths", paths).paths(session(eval))?;
+        let paths = Function("fall_back_on").argument("paths", paths).paths(load_state(eval))?;
         declare_step(Step::FallBackOn(paths), eval)
     }
 
@@ -43,7 +43,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<LiveUpdateStep> {
         let function = Function("sync");
-        let local = function.argument("local_path", local_path).path_or_directory(session(eval))?;
+        let local = function.argument("local_path", local_path).path_or_directory(load_state(eval))?;
         let remote = function.argument("remote_path", remote_path);
         let container = remote.string()?;
         if !container.starts_with('/') {
@@ -94,9 +94,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
 }
 
 fn declare_step(step: Step, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<LiveUpdateStep> {
-    let session = session(eval);
-    let step = LiveUpdateStep { step, span: session.span(eval)? };
-    session.declared.borrow_mut().unused_steps.push((step.to_string(), step.span.clone()));
+    let state = load_state(eval);
+    let step = LiveUpdateStep { step, span: state.span(eval)? };
+    state.declared.borrow_mut().unused_steps.push((step.to_string(), step.span.clone()));
     Ok(step)
 }
 
@@ -104,9 +104,9 @@ fn declare_step(step: Step, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Resul
 /// `restart_container` or `restart_process`.
 pub(super) fn live_update(
     argument: Argument<'_>,
-    session: &Session<'_>,
+    state: &LoadState<'_>,
 ) -> starlark::Result<Option<LiveUpdate>> {
-    let mut update = LiveUpdate { base: session.directory(), ..LiveUpdate::default() };
+    let mut update = LiveUpdate { base: state.directory(), ..LiveUpdate::default() };
     let elements = argument.elements();
     for (index, value) in elements.iter().enumerate() {
         let Some(step) = value.downcast_ref::<LiveUpdateStep>() else {
@@ -117,7 +117,7 @@ pub(super) fn live_update(
         let same = |span: &crate::failure::SourceSpan| {
             span.start == step.span.start && span.source.path() == step.span.source.path()
         };
-        session.declared.borrow_mut().unused_steps.retain(|(_, span)| !same(span));
+        state.declared.borrow_mut().unused_steps.retain(|(_, span)| !same(span));
     }
     if elements.is_empty() {
         return Ok(None);

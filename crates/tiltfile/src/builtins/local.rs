@@ -14,8 +14,8 @@ use super::probes::probe_of;
 use crate::arguments::{self, Argument, Function, command};
 use crate::declarations::LocalDeclaration;
 use crate::failure::{SourceSpan, cancelled, raise, raise_without_excerpt};
+use crate::load_state::{LoadState, load_state};
 use crate::paths::clean;
-use crate::session::{Session, session};
 use crate::values::{Blob, LinkValue};
 
 #[starlark_module]
@@ -67,7 +67,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         cascade: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let session = session(eval);
+        let state = load_state(eval);
         let arguments = LocalArguments {
             name: Some(name),
             cmd,
@@ -90,7 +90,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             restart,
             cascade,
         };
-        declare(Function("local_resource"), arguments, false, session.span(eval)?, session)
+        declare(Function("local_resource"), arguments, false, state.span(eval)?, state)
     }
 
     /// The old name of `local_resource`, for tests: `allow_parallel` is true unless given. Warns.
@@ -135,9 +135,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         serve_dir: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let session = session(eval);
+        let state = load_state(eval);
         let warning = "test() is deprecated and will be removed: use local_resource(…, allow_parallel=True)";
-        session.declared.borrow_mut().warnings.push(warning.to_owned());
+        state.declared.borrow_mut().warnings.push(warning.to_owned());
         let arguments = LocalArguments {
             name: Some(name),
             cmd,
@@ -160,7 +160,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             restart: None,
             cascade: None,
         };
-        declare(Function("test"), arguments, true, session.span(eval)?, session)
+        declare(Function("test"), arguments, true, state.span(eval)?, state)
     }
 
     /// Runs a command while the Tiltfile loads and returns what it prints on its stdout. Fails if the command does.
@@ -184,10 +184,10 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Blob> {
         let function = Function("local");
-        let session = session(eval);
+        let state = load_state(eval);
         let words = function.argument("command", command);
         let command = arguments::command(
-            session,
+            state,
             words,
             function.argument("command_bat", command_bat),
             function.argument("dir", dir),
@@ -197,7 +197,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let quiet = function.argument("quiet", quiet).boolean()?.unwrap_or(false);
         let echo_off = function.argument("echo_off", echo_off).boolean()?.unwrap_or(false);
         let stdin = function.argument("stdin", stdin).text()?;
-        let text = execute(session, &command, stdin.as_deref(), quiet, echo_off)?;
+        let text = execute(state, &command, stdin.as_deref(), quiet, echo_off)?;
         let source = if echo_off { "local".to_owned() } else { format!("local: {}", command.display()) };
         Ok(Blob { text, source })
     }
@@ -228,9 +228,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let function = Function("trigger_mode");
         let argument = function.argument("trigger_mode", trigger_mode);
         let mode = argument.trigger_mode()?.ok_or_else(|| argument.refuse("a mode is needed"))?;
-        let session = session(eval);
-        let span = session.span(eval)?;
-        let mut declared = session.declared.borrow_mut();
+        let state = load_state(eval);
+        let span = state.span(eval)?;
+        let mut declared = state.declared.borrow_mut();
         if let Some((_, first)) = &declared.trigger_mode {
             return Err(function.refuse(format!("it was already called at {}", first.location())));
         }
@@ -268,23 +268,23 @@ fn declare(
     given: LocalArguments<'_>,
     parallel_by_default: bool,
     span: SourceSpan,
-    session: &Session<'_>,
+    state: &LoadState<'_>,
 ) -> starlark::Result<NoneType> {
     let argument = |name, value| function.argument(name, value);
     let (dir, serve_dir) = (argument("dir", given.dir), argument("serve_dir", given.serve_dir));
     let (cmd, cmd_bat) = (argument("cmd", given.cmd), argument("cmd_bat", given.cmd_bat));
-    let update = command(session, cmd, cmd_bat, dir, argument("env", given.env))?;
+    let update = command(state, cmd, cmd_bat, dir, argument("env", given.env))?;
     let serve_cmd = argument("serve_cmd", given.serve_cmd);
     let serve_bat = argument("serve_cmd_bat", given.serve_cmd_bat);
-    let serve = command(session, serve_cmd, serve_bat, serve_dir, argument("serve_env", given.serve_env))?;
+    let serve = command(state, serve_cmd, serve_bat, serve_dir, argument("serve_env", given.serve_env))?;
     check_commands(function, update.as_ref(), serve.as_ref(), dir, serve_dir)?;
-    let deps = argument("deps", given.deps).paths(session)?;
+    let deps = argument("deps", given.deps).paths(state)?;
     let patterns = argument("ignore", given.ignore).patterns()?;
     let mut paths = deps.clone();
-    paths.push(session.directory());
-    let mut ignores = git_dir_rules(session, &paths);
+    paths.push(state.directory());
+    let mut ignores = git_dir_rules(state, &paths);
     if !patterns.is_empty() {
-        ignores.push(IgnoreRule { base: session.directory(), patterns });
+        ignores.push(IgnoreRule { base: state.directory(), patterns });
     }
     let allow_parallel = argument("allow_parallel", given.allow_parallel).boolean()?;
     let name_argument = argument("name", given.name);
@@ -301,7 +301,7 @@ fn declare(
     if serve.is_none() && readiness_probe.take().is_some() {
         let warning =
             format!("Ignoring readiness probe for local resource {name:?} (no serve_cmd was defined)");
-        session.declared.borrow_mut().warnings.push(warning);
+        state.declared.borrow_mut().warnings.push(warning);
     }
     let declaration = LocalDeclaration {
         span,
@@ -321,7 +321,7 @@ fn declare(
         links: argument("links", given.links).links()?,
         labels: argument("labels", given.labels).labels()?,
     };
-    session.declared.borrow_mut().locals.push(declaration);
+    state.declared.borrow_mut().locals.push(declaration);
     Ok(NoneType)
 }
 
@@ -348,18 +348,18 @@ fn check_commands(
 }
 
 fn execute(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     command: &Command,
     stdin: Option<&str>,
     quiet: bool,
     echo_off: bool,
 ) -> starlark::Result<String> {
     if !echo_off {
-        session.print(&format!("local: {}", command.display()));
+        state.print(&format!("local: {}", command.display()));
     }
     let mut each_line = |line: &str| {
         if !quiet {
-            session.print(&format!(" → {line}"));
+            state.print(&format!(" → {line}"));
         }
     };
     // With echo_off the command may contain a secret.
@@ -370,11 +370,11 @@ fn execute(
     };
     let raise = if echo_off { raise_without_excerpt } else { raise };
     let progress = if echo_off { shown.clone() } else { command.display() };
-    let output = session.run(&progress, command, stdin.map(str::as_bytes), &mut each_line);
+    let output = state.run(&progress, command, stdin.map(str::as_bytes), &mut each_line);
     let output = output.map_err(|error| match error.kind() {
         std::io::ErrorKind::Interrupted => raise(cancelled()),
-        std::io::ErrorKind::NotFound if !session.system.is_dir(&command.dir) => {
-            session.watch_entry(&clean(&command.dir));
+        std::io::ErrorKind::NotFound if !state.system.is_dir(&command.dir) => {
+            state.watch_entry(&clean(&command.dir));
             raise(Failure::user(format!("local: no such directory: {}", command.dir.display())))
         }
         // No more processes are allowed, for now.
@@ -400,7 +400,7 @@ fn execute(
         return Err(raise(if outputs.is_empty() { failure } else { failure.detail(outputs.join("\n")) }));
     }
     if !quiet && !echo_off && output.stdout.is_empty() && output.stderr.is_empty() {
-        session.print(" → [no output]");
+        state.print(" → [no output]");
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -13,14 +13,14 @@ use starlark::values::tuple::UnpackTuple;
 use crate::arguments::Function;
 use crate::environment;
 use crate::failure::{raise, refuse};
-use crate::session::session;
+use crate::load_state::load_state;
 use crate::values::text::to_repr;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// The directory of the file that runs: relative paths count from it.
     fn getcwd<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<String> {
-        Ok(session(eval).directory().display().to_string())
+        Ok(load_state(eval).directory().display().to_string())
     }
 
     /// The environment variable `key`, or `default` if it is not set.
@@ -57,7 +57,7 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
         if path.starts_with('/') {
             return Ok(path);
         }
-        Ok(session(eval).absolute(path).display().to_string())
+        Ok(load_state(eval).absolute(path).display().to_string())
     }
 
     /// The last part of a path.
@@ -82,11 +82,11 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
 
     /// Whether there is such a file or directory.
     fn exists<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<bool> {
-        let session = session(eval);
-        let path = Function("os.path.exists").argument("path", path).path_or_directory(session)?;
+        let state = load_state(eval);
+        let path = Function("os.path.exists").argument("path", path).path_or_directory(state)?;
         // The result may decide what the Tiltfile does: the path is watched.
-        session.watch_entry(&path);
-        Ok(session.system.exists(&path))
+        state.watch_entry(&path);
+        Ok(state.system.exists(&path))
     }
 
     /// Puts parts together to a path, without empty parts, `.` and `..`.
@@ -111,9 +111,9 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
 
     /// The path in full, with links resolved.
     fn realpath<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<String> {
-        let session = session(eval);
-        let path = Function("os.path.realpath").argument("path", path).path_or_directory(session)?;
-        match session.system.canonicalize(&path) {
+        let state = load_state(eval);
+        let path = Function("os.path.realpath").argument("path", path).path_or_directory(state)?;
+        match state.system.canonicalize(&path) {
             Ok(real) => Ok(real.display().to_string()),
             Err(error) => {
                 Err(raise(Failure::environment(format!("os.path.realpath: {}: {error}", path.display()))))
@@ -130,7 +130,7 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
         let function = Function("os.path.relpath");
         let target = function.argument("targpath", targpath).string()?;
         let base = function.argument("basepath", basepath).text()?;
-        let base = base.unwrap_or_else(|| session(eval).directory().display().to_string());
+        let base = base.unwrap_or_else(|| load_state(eval).directory().display().to_string());
         relative(&base, &target).ok_or_else(|| refuse(format!("Rel: can't make {target} relative to {base}")))
     }
 }

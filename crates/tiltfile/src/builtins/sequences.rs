@@ -11,7 +11,7 @@ use starlark::values::tuple::UnpackTuple;
 use starlark::values::{UnpackValue, Value};
 
 use crate::failure::{raise, refuse};
-use crate::session::session;
+use crate::load_state::load_state;
 use crate::values::Range;
 use crate::values::limits::check_list;
 use crate::values::text::type_name;
@@ -45,7 +45,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             [start, stop, step] => (start, stop, step),
             _ => return Err(refuse(format!("range: got {} arguments, want at most 3", numbers.len()))),
         };
-        Range::new(start, stop, step, session(eval).halt.clone())
+        Range::new(start, stop, step, load_state(eval).halt.clone())
     }
 
     /// A list of the elements in ascending order; those that compare equal stay in their order.
@@ -60,7 +60,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         #[starlark(default = false)] reverse: bool,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        let (heap, halt) = (eval.heap(), session(eval).halt.clone());
+        let (heap, halt) = (eval.heap(), load_state(eval).halt.clone());
         let mut keyed = Vec::new();
         for element in iterable.iterate(heap)? {
             let by = match key {

@@ -15,7 +15,7 @@ use starlark::values::tuple::UnpackTuple;
 
 use crate::arguments::{Argument, Function, command};
 use crate::failure::raise;
-use crate::session::{Session, session};
+use crate::load_state::{LoadState, load_state};
 use crate::version;
 use lilt_model::nearest::nearest;
 
@@ -58,7 +58,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let agent = function.argument("live_update_agent", live_update_agent).boolean()?;
         let cascade = function.argument("cascade", cascade).boolean()?;
         let drift = drift_policy(function.argument("drift", drift))?;
-        let mut declared = session(eval).declared.borrow_mut();
+        let mut declared = load_state(eval).declared.borrow_mut();
         declared.upsert_timeout_secs = timeout.or(declared.upsert_timeout_secs);
         let settings = &mut declared.settings;
         settings.max_parallel_updates = parallel.unwrap_or(settings.max_parallel_updates);
@@ -86,7 +86,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let grace = duration_argument(function.argument("k8s_grace_period", k8s_grace_period))?;
         let timeout = duration_argument(function.argument("timeout", timeout))?;
         let readiness = duration_argument(function.argument("readiness_timeout", readiness_timeout))?;
-        let ci = &mut session(eval).declared.borrow_mut().settings.ci;
+        let ci = &mut load_state(eval).declared.borrow_mut().settings.ci;
         ci.k8s_grace_period = grace.or(ci.k8s_grace_period);
         ci.timeout = timeout.or(ci.timeout);
         ci.readiness_timeout = readiness.or(ci.readiness_timeout);
@@ -119,7 +119,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if num_builds != 0 && interval != 0 {
             return Err(function.refuse("num_builds and interval_hrs cannot both be given"));
         }
-        let prune = &mut session(eval).declared.borrow_mut().settings.docker_prune;
+        let prune = &mut load_state(eval).declared.borrow_mut().settings.docker_prune;
         prune.enabled = !disable;
         prune.num_builds = num_builds.into();
         if max_age != 0 {
@@ -141,7 +141,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let show = Function("secret_settings").argument("disable_scrub", disable_scrub).boolean()?;
-        session(eval).declared.borrow_mut().show_secrets = show.unwrap_or(false);
+        load_state(eval).declared.borrow_mut().show_secrets = show.unwrap_or(false);
         Ok(NoneType)
     }
 
@@ -154,14 +154,14 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let patterns = Function("watch_settings").argument("ignore", ignore).strings()?;
-        let session = session(eval);
+        let state = load_state(eval);
         // A full path may also be outside of this file's directory.
         let is_full = |pattern: &String| pattern.trim_start_matches('!').starts_with('/');
         let (full, relative): (Vec<_>, Vec<_>) = patterns.into_iter().partition(is_full);
-        for (base, patterns) in [(session.directory(), relative), ("/".into(), full)] {
+        for (base, patterns) in [(state.directory(), relative), ("/".into(), full)] {
             if !patterns.is_empty() {
                 let rule = IgnoreRule { base, patterns };
-                session.declared.borrow_mut().settings.watch_ignores.push(rule);
+                state.declared.borrow_mut().settings.watch_ignores.push(rule);
             }
         }
         Ok(NoneType)
@@ -177,7 +177,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<NoneType> {
         let argument = Function("analytics_settings").argument("enable", enable);
         let enable = argument.boolean()?.ok_or_else(|| argument.refuse("True or False is needed"))?;
-        session(eval).declared.borrow_mut().settings.analytics = Some(enable);
+        load_state(eval).declared.borrow_mut().settings.analytics = Some(enable);
         Ok(NoneType)
     }
 
@@ -190,7 +190,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let tags = Function("experimental_analytics_report").argument("tags", tags).string_map()?;
-        session(eval).declared.borrow_mut().settings.analytics_tags.extend(tags);
+        load_state(eval).declared.borrow_mut().settings.analytics_tags.extend(tags);
         Ok(NoneType)
     }
 
@@ -201,7 +201,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let _ = (arguments, named);
-        warn(session(eval), "experimental_metrics_settings() is deprecated");
+        warn(load_state(eval), "experimental_metrics_settings() is deprecated");
         Ok(NoneType)
     }
 
@@ -222,10 +222,10 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("experimental_telemetry_cmd");
-        let session = session(eval);
+        let state = load_state(eval);
         let words = function.argument("cmd", cmd);
         let command = command(
-            session,
+            state,
             words,
             function.argument("cmd_bat", cmd_bat),
             function.argument("dir", dir),
@@ -234,12 +234,12 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         .ok_or_else(|| words.refuse("a command is needed"))?;
         let period = duration_argument(function.argument("period", period))?;
         let period = period.filter(|period| !period.is_zero()).unwrap_or(Telemetry::PERIOD);
-        let telemetry = &mut session.declared.borrow_mut().settings.telemetry;
+        let telemetry = &mut state.declared.borrow_mut().settings.telemetry;
         if let Some(other) = telemetry {
             let shown = other.command.display();
             return Err(function.refuse(format!("it was already called, with {shown:?}")));
         }
-        *telemetry = Some(Telemetry { command, directory: session.directory(), period });
+        *telemetry = Some(Telemetry { command, directory: state.directory(), period });
         Ok(NoneType)
     }
 
@@ -257,7 +257,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if feature_name.is_some() && msg.is_some() {
             return Err(function.refuse("feature_name and msg mean the same: give one of them"));
         }
-        set_feature(function.argument("feature_name", feature_name.or(msg)), true, session(eval))
+        set_feature(function.argument("feature_name", feature_name.or(msg)), true, load_state(eval))
     }
 
     /// Switches a feature off.
@@ -265,12 +265,12 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// # Arguments
     /// * `msg`: the name of the feature, `snapshots` or `cluster_refresh`
     fn disable_feature<'v>(msg: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
-        set_feature(Function("disable_feature").argument("msg", msg), false, session(eval))
+        set_feature(Function("disable_feature").argument("msg", msg), false, load_state(eval))
     }
 
     /// Takes the button that makes snapshots off the page.
     fn disable_snapshots<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
-        let features = &mut session(eval).declared.borrow_mut().settings.features;
+        let features = &mut load_state(eval).declared.borrow_mut().settings.features;
         features.insert("snapshots".to_owned(), false);
         Ok(NoneType)
     }
@@ -285,7 +285,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if team.is_empty() {
             return Err(argument.refuse("it cannot be empty"));
         }
-        let known = &mut session(eval).declared.borrow_mut().settings.team;
+        let known = &mut load_state(eval).declared.borrow_mut().settings.team;
         if !known.is_empty() {
             return Err(argument.refuse(format!("it is set twice, to {known:?} and to {team:?}")));
         }
@@ -305,7 +305,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<NoneType> {
         let function = Function("version_settings");
         if let Some(check) = function.argument("check_updates", check_updates).boolean()? {
-            session(eval).declared.borrow_mut().settings.check_updates = check;
+            load_state(eval).declared.borrow_mut().settings.check_updates = check;
         }
         let argument = function.argument("constraint", constraint);
         let constraint = argument.string()?;
@@ -344,7 +344,7 @@ fn duration_argument(argument: Argument<'_>) -> starlark::Result<Option<Duration
     text.map(|text| duration::parse(&text).map_err(|problem| argument.refuse(problem))).transpose()
 }
 
-fn set_feature(argument: Argument<'_>, on: bool, session: &Session<'_>) -> starlark::Result<NoneType> {
+fn set_feature(argument: Argument<'_>, on: bool, state: &LoadState<'_>) -> starlark::Result<NoneType> {
     let name = argument.string()?;
     let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) else {
         let near = nearest(&name, FEATURES.iter().map(|feature| feature.name));
@@ -355,13 +355,13 @@ fn set_feature(argument: Argument<'_>, on: bool, session: &Session<'_>) -> starl
         }));
     };
     if feature.obsolete {
-        warn(session, &format!("Obsolete feature flag: {name}"));
+        warn(state, &format!("Obsolete feature flag: {name}"));
     } else {
-        session.declared.borrow_mut().settings.features.insert(name, on);
+        state.declared.borrow_mut().settings.features.insert(name, on);
     }
     Ok(NoneType)
 }
 
-fn warn(session: &Session<'_>, warning: &str) {
-    session.declared.borrow_mut().warnings.push(warning.to_owned());
+fn warn(state: &LoadState<'_>, warning: &str) {
+    state.declared.borrow_mut().warnings.push(warning.to_owned());
 }

@@ -4,17 +4,12 @@ use lilt_model::Failure;
 use lilt_model::command::Command;
 
 use crate::failure::{cancelled, raise};
-use crate::session::Session;
+use crate::load_state::LoadState;
 use crate::system::CommandOutput;
 
 /// Returns a command in the directory of the file that runs.
-pub(super) fn command(session: &Session<'_>, words: impl IntoIterator<Item = String>) -> Command {
-    Command {
-        argv: words.into_iter().collect(),
-        dir: session.directory(),
-        env: Vec::new(),
-        unset: Vec::new(),
-    }
+pub(super) fn command(state: &LoadState<'_>, words: impl IntoIterator<Item = String>) -> Command {
+    Command { argv: words.into_iter().collect(), dir: state.directory(), env: Vec::new(), unset: Vec::new() }
 }
 
 /// Formats a command as Tilt does: words with spaces in quotes.
@@ -24,8 +19,8 @@ pub(super) fn shown(command: &Command) -> String {
 }
 
 /// Runs a command and returns its stdout. A failure shows the command, its exit code and output.
-pub(super) fn run(session: &Session<'_>, function: &str, command: &Command) -> starlark::Result<String> {
-    run_if_present(session, function, command)?.ok_or_else(|| {
+pub(super) fn run(state: &LoadState<'_>, function: &str, command: &Command) -> starlark::Result<String> {
+    run_if_present(state, function, command)?.ok_or_else(|| {
         let program = command.argv.first().map(String::as_str).unwrap_or_default();
         let failure = Failure::environment(format!("{function}: there is no program {program}"));
         raise(failure.hint(format!("install {program}, or make sure that it is on your PATH")))
@@ -34,12 +29,12 @@ pub(super) fn run(session: &Session<'_>, function: &str, command: &Command) -> s
 
 /// Like [`run`]; none if there is no such program.
 pub(super) fn run_if_present(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     function: &str,
     command: &Command,
 ) -> starlark::Result<Option<String>> {
-    session.print(&format!("Running: {}", shown(command)));
-    match run_with_any_exit_code(session, function, command)? {
+    state.print(&format!("Running: {}", shown(command)));
+    match run_with_any_exit_code(state, function, command)? {
         Some(output) if output.exit_code != Some(0) => Err(raise(exit_failure(function, command, &output))),
         output => Ok(output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())),
     }
@@ -47,11 +42,11 @@ pub(super) fn run_if_present(
 
 /// Runs a command and returns its output, also if it failed; none if there is no such program.
 pub(super) fn run_with_any_exit_code(
-    session: &Session<'_>,
+    state: &LoadState<'_>,
     function: &str,
     command: &Command,
 ) -> starlark::Result<Option<CommandOutput>> {
-    match session.run(&shown(command), command, None, &mut |_| {}) {
+    match state.run(&shown(command), command, None, &mut |_| {}) {
         Ok(output) => Ok(Some(output)),
         Err(error) => match error.kind() {
             std::io::ErrorKind::Interrupted => Err(raise(cancelled())),

@@ -29,7 +29,7 @@ use starlark::values::{NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, 
 
 use crate::arguments::Function;
 use crate::failure::raise;
-use crate::session::{Session, session};
+use crate::load_state::{LoadState, load_state};
 use read::Reader;
 use table::{TABLE, Type};
 
@@ -93,17 +93,17 @@ impl<'v> StarlarkValue<'v> for Constructor {
             }
             Ok(given)
         })?;
-        let session = session(eval);
-        let reader = Reader { function: maker.name, session };
+        let state = load_state(eval);
+        let reader = Reader { function: maker.name, state };
         let Some(kind) = maker.kind else {
-            // Read for the mistakes in it; what it is part of reads it again.
+            // Read to report its mistakes. The object that contains it reads it again.
             reader.part(maker, "", &given)?;
             let heap = eval.heap();
             let resolved = given.into_iter().map(|(name, value)| {
                 let is_path = maker.field(name).is_some_and(|field| matches!(field.kind, Type::Path));
                 match value.unpack_str().filter(|_| is_path) {
                     // It counts from the file that made the part, whoever uses it.
-                    Some(path) => (name, heap.alloc(session.absolute(path).display().to_string())),
+                    Some(path) => (name, heap.alloc(state.absolute(path).display().to_string())),
                     None => (name, value),
                 }
             });
@@ -143,7 +143,7 @@ impl<'v> StarlarkValue<'v> for Constructor {
         if !problems.is_empty() {
             return Err(function.refuse(problems.join("; ")));
         }
-        register(session, Json::Object(object))?;
+        register(state, Json::Object(object))?;
         Ok(Value::new_none())
     }
 }
@@ -161,8 +161,8 @@ fn metadata(name: String, labels: Vec<(String, String)>, annotations: Vec<(Strin
 }
 
 /// Keeps an object. The same one may be made twice; another one of the same name may not.
-fn register(session: &Session<'_>, object: Json) -> starlark::Result<()> {
-    let mut declared = session.declared.borrow_mut();
+fn register(state: &LoadState<'_>, object: Json) -> starlark::Result<()> {
+    let mut declared = state.declared.borrow_mut();
     let same_name = |other: &&Json| {
         other["kind"] == object["kind"] && other["metadata"]["name"] == object["metadata"]["name"]
     };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use lilt_model::Failure;
 
-use crate::session::Session;
+use crate::load_state::LoadState;
 
 macro_rules! files {
     ($($path:literal)*) => {
@@ -72,26 +72,26 @@ pub(crate) fn tiltfiles() -> impl Iterator<Item = (&'static str, &'static str)> 
 }
 
 /// Whether a file is bundled: these may use private builtins.
-pub(crate) fn is_bundled(session: &Session<'_>, path: &std::path::Path) -> bool {
-    super::tilt_data_folder(session).is_ok_and(|folder| path.starts_with(folder.join(FOLDER)))
+pub(crate) fn is_bundled(state: &LoadState<'_>, path: &std::path::Path) -> bool {
+    super::tilt_data_folder(state).is_ok_and(|folder| path.starts_with(folder.join(FOLDER)))
 }
 
 /// Returns the folder that they are unpacked to.
-pub(super) fn folder(session: &Session<'_>) -> Result<PathBuf, Failure> {
-    Ok(super::tilt_data_folder(session)?.join(FOLDER).join(key()))
+pub(super) fn folder(state: &LoadState<'_>) -> Result<PathBuf, Failure> {
+    Ok(super::tilt_data_folder(state)?.join(FOLDER).join(key()))
 }
 
 /// Unpacks an extension, unless it is unpacked, and returns the path of its Tiltfile.
-pub(super) fn unpack(session: &Session<'_>, name: &str) -> Result<PathBuf, Failure> {
-    let folder = folder(session)?;
+pub(super) fn unpack(state: &LoadState<'_>, name: &str) -> Result<PathBuf, Failure> {
+    let folder = folder(state)?;
     let beginning = format!("{name}/");
     for (path, text) in FILES.iter().filter(|(path, _)| path.starts_with(&beginning)) {
         let target = folder.join(path);
         // Compared, because somebody may have edited it.
-        if session.system.read_file(&target).is_ok_and(|found| found == text.as_bytes()) {
+        if state.system.read_file(&target).is_ok_and(|found| found == text.as_bytes()) {
             continue;
         }
-        session.system.write_file(&target, text.as_bytes()).map_err(|error| {
+        state.system.write_file(&target, text.as_bytes()).map_err(|error| {
             Failure::environment(format!(
                 "cannot unpack the extension {name} to {}: {error}",
                 target.display()

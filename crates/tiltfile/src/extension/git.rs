@@ -10,11 +10,11 @@ use lilt_model::{Failure, Unreachable};
 
 use super::credentials::Credentials;
 use crate::failure::cancelled;
-use crate::session::Session;
+use crate::load_state::LoadState;
 
 /// A clone, which may not exist yet.
 pub(super) struct Clone<'s, 'a> {
-    pub(super) session: &'s Session<'a>,
+    pub(super) state: &'s LoadState<'a>,
     pub(super) folder: &'s Path,
     /// The address without credentials.
     pub(super) shown: &'s str,
@@ -26,12 +26,12 @@ impl Clone<'_, '_> {
     ///
     /// Branches and tags that the repository does not have are removed if what is here cannot be trusted.
     pub(super) fn fetch(&self, is_trusted: bool) -> Result<(), Failure> {
-        let session = self.session;
-        session.print(&format!("Fetching the extension repository {}", self.shown));
-        if !session.system.exists(&self.folder.join(".git/HEAD")) {
+        let state = self.state;
+        state.print(&format!("Fetching the extension repository {}", self.shown));
+        if !state.system.exists(&self.folder.join(".git/HEAD")) {
             // The folder must exist before git can initialize it.
             let note = self.folder.join(".git/description");
-            session.system.write_file(&note, b"Tilt extensions").map_err(|error| {
+            state.system.write_file(&note, b"Tilt extensions").map_err(|error| {
                 let folder = self.folder.display();
                 Failure::environment(format!(
                     "cannot keep the extension repository {} in {folder}: {error}",
@@ -54,7 +54,7 @@ impl Clone<'_, '_> {
 
     /// Returns the URL in the configuration of the clone.
     pub(super) fn configured_url(&self) -> Option<String> {
-        let configuration = self.session.system.read_file(&self.folder.join(".git/config")).ok()?;
+        let configuration = self.state.system.read_file(&self.folder.join(".git/config")).ok()?;
         let configuration = String::from_utf8_lossy(&configuration);
         let mut is_origin = false;
         configuration.lines().map(str::trim).find_map(|line| {
@@ -111,7 +111,7 @@ impl Clone<'_, '_> {
     }
 
     fn update_submodules(&self) -> Result<(), Failure> {
-        if self.session.system.exists(&self.folder.join(".gitmodules")) {
+        if self.state.system.exists(&self.folder.join(".gitmodules")) {
             self.git(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
         }
         Ok(())
@@ -144,14 +144,14 @@ impl Clone<'_, '_> {
 
     fn execute(&self, words: &[&str]) -> Result<crate::system::CommandOutput, Failure> {
         let folder = self.folder.display();
-        let session = self.session;
+        let state = self.state;
         // Explicit, because lilt may run in a hook of git, which sets variables that name another repository.
         let mut argv =
             vec!["git".to_owned(), format!("--git-dir={folder}/.git"), format!("--work-tree={folder}")];
         argv.extend(self.credentials.iter().flat_map(|credentials| credentials.options()));
         argv.extend(words.iter().map(|word| (*word).to_owned()));
-        let start = session.request.path.parent().unwrap_or(Path::new("/"));
-        let dir = if session.system.is_dir(self.folder) { self.folder } else { start };
+        let start = state.request.path.parent().unwrap_or(Path::new("/"));
+        let dir = if state.system.is_dir(self.folder) { self.folder } else { start };
         // There is no terminal to ask for a password.
         let mut env = vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())];
         env.extend(self.credentials.iter().flat_map(|credentials| credentials.environment()));
@@ -160,7 +160,7 @@ impl Clone<'_, '_> {
         if !shown.contains(self.shown) {
             shown = format!("{shown} ({})", self.shown);
         }
-        session.run(&shown, &command, None, &mut |_| {}).map_err(|error| match error.kind() {
+        state.run(&shown, &command, None, &mut |_| {}).map_err(|error| match error.kind() {
             std::io::ErrorKind::Interrupted => cancelled(),
             std::io::ErrorKind::NotFound => Failure::environment(format!(
                 "git is needed to fetch the extension repository {}, and it was not found",

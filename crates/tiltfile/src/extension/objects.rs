@@ -10,10 +10,10 @@ use super::registered::RepositorySpec;
 use super::repository::Repository;
 use super::{bundled, extension_file};
 use crate::halt::Halt;
+use crate::load_state::LoadState;
 use crate::messages::LoadMessage;
 use crate::progress::Position;
 use crate::request::LoadRequest;
-use crate::session::Session;
 use crate::system::System;
 use crate::{environment, failure};
 
@@ -55,15 +55,15 @@ pub fn provide_repository(
     cancelled: &(dyn Fn() -> bool + Sync),
     print: &mut dyn FnMut(LoadMessage<'_>),
 ) -> Result<ProvidedExtensions, Failure> {
-    in_session(request, system, cancelled, print, |session| {
+    in_session(request, system, cancelled, print, |state| {
         let repository = source.repository();
         if repository.is_replaced_by_bundled() {
             // The bundled extensions come first; others are fetched when they are loaded.
-            let path = bundled::folder(session)?;
+            let path = bundled::folder(state)?;
             return Ok(ProvidedExtensions { path, commit: None, age: None, stale: None });
         }
-        let (path, stale) = repository.provide(session)?;
-        let (commit, age) = repository.describe(session, &path)?;
+        let (path, stale) = repository.provide(state)?;
+        let (commit, age) = repository.describe(state, &path)?;
         Ok(ProvidedExtensions { path, commit, age, stale })
     })
 }
@@ -78,8 +78,8 @@ pub fn find_extension(
     cancelled: &(dyn Fn() -> bool + Sync),
     print: &mut dyn FnMut(LoadMessage<'_>),
 ) -> Result<PathBuf, Failure> {
-    in_session(request, system, cancelled, print, |session| {
-        extension_file(session, &source.repository(), path, name)
+    in_session(request, system, cancelled, print, |state| {
+        extension_file(state, &source.repository(), path, name)
     })
 }
 
@@ -89,7 +89,7 @@ fn in_session<T: Send>(
     system: &dyn System,
     cancelled: &(dyn Fn() -> bool + Sync),
     print: &mut dyn FnMut(LoadMessage<'_>),
-    work: impl FnOnce(&Session<'_>) -> Result<T, Failure> + Send,
+    work: impl FnOnce(&LoadState<'_>) -> Result<T, Failure> + Send,
 ) -> Result<T, Failure> {
     // Bounded, as that of a load.
     let (printed, messages) = sync_channel(64);
@@ -98,7 +98,7 @@ fn in_session<T: Send>(
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             environment::begin(system.environment(), &request.environment);
-            work(&Session::new(request, system, cancelled, asked, Position::default(), printed))
+            work(&LoadState::new(request, system, cancelled, asked, Position::default(), printed))
         });
         halt.supervise(&messages, Position::default(), system, cancelled, print);
         worker.join().unwrap_or_else(|panic| Err(failure::of_panic(&*panic)))

@@ -11,7 +11,7 @@ use starlark::values::Value;
 use starlark::values::none::NoneType;
 
 use crate::arguments::Function;
-use crate::session::session;
+use crate::load_state::load_state;
 
 pub(crate) static PRIVATE_BUILTINS: LazyLock<Globals> =
     LazyLock::new(|| GlobalsBuilder::new().with(functions).build());
@@ -28,19 +28,19 @@ fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("restart_process");
-        let session = session(eval);
+        let state = load_state(eval);
         let name = function.argument("ref", r#ref);
         let reference = Reference::parse(&name.string()?).map_err(|problem| name.refuse(problem.message))?;
         let restart = RestartProcess {
             argv: function.argument("argv", argv).string_list()?,
-            triggers: function.argument("trigger", trigger).paths(session)?,
+            triggers: function.argument("trigger", trigger).paths(state)?,
             restart_file: function.argument("restart_file", restart_file).string()?,
             wait_when_ended: function
                 .argument("wait_when_ended", wait_when_ended)
                 .boolean()?
                 .unwrap_or(false),
         };
-        let mut declared = session.declared.borrow_mut();
+        let mut declared = state.declared.borrow_mut();
         let image = declared.images.iter_mut().rev().find(|image| image.reference == reference);
         let live_update = image
             .and_then(|image| image.live_update.as_mut())

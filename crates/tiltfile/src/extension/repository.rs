@@ -8,8 +8,8 @@ use lilt_model::{Class, Failure};
 use super::credentials::Credentials;
 use super::git::Clone;
 use super::registered::RepositorySpec;
+use crate::load_state::LoadState;
 use crate::paths::clean;
-use crate::session::Session;
 
 pub(super) const OFFICIAL: &str = "https://github.com/tilt-dev/tilt-extensions";
 
@@ -57,7 +57,7 @@ impl Repository {
     }
 
     /// Returns the folder with its files, and why they may be outdated.
-    pub(super) fn provide(&self, session: &Session<'_>) -> Result<(PathBuf, Option<String>), Failure> {
+    pub(super) fn provide(&self, state: &LoadState<'_>) -> Result<(PathBuf, Option<String>), Failure> {
         let url = &self.spec.url;
         if self.credentials.as_ref().is_some_and(|credentials| !credentials.is_valid()) {
             let message =
@@ -65,16 +65,16 @@ impl Repository {
             return Err(Failure::user(message).hint("check the user name and the password in it"));
         }
         if url.starts_with("http://") && !is_loopback(&self.shown) {
-            session.warn_once(format!(
+            state.warn_once(format!(
                 "the extension repository {} is fetched without encryption: others on the network can change the code \
                  that it runs here. Use https:// if the server has it.",
                 self.shown
             ));
         }
         match (url.strip_prefix("file://"), self.pinned()) {
-            (Some(folder), None) => self.local_folder(session, folder).map(|folder| (folder, None)),
-            (Some(_), _) => self.fetched(session),
-            _ if url.starts_with("https://") || url.starts_with("http://") => self.fetched(session),
+            (Some(folder), None) => self.local_folder(state, folder).map(|folder| (folder, None)),
+            (Some(_), _) => self.fetched(state),
+            _ if url.starts_with("https://") || url.starts_with("http://") => self.fetched(state),
             _ => Err(Failure::user(format!(
                 "the extension repository {} has the address {:?}, which is neither http(s):// nor file://",
                 self.spec.name, self.shown
@@ -82,19 +82,19 @@ impl Repository {
         }
     }
 
-    fn local_folder(&self, session: &Session<'_>, folder: &str) -> Result<PathBuf, Failure> {
+    fn local_folder(&self, state: &LoadState<'_>, folder: &str) -> Result<PathBuf, Failure> {
         let folder = Path::new(folder);
         let problem = if !folder.is_absolute() {
             "its path must be absolute"
-        } else if !session.system.exists(folder) {
+        } else if !state.system.exists(folder) {
             "there is no such folder"
-        } else if !session.system.is_dir(folder) {
+        } else if !state.system.is_dir(folder) {
             "it is no folder"
         } else {
             return Ok(clean(folder));
         };
         if folder.is_absolute() {
-            session.watch_entry(&clean(folder));
+            state.watch_entry(&clean(folder));
         }
         Err(Failure::user(format!("cannot use the extension repository {}: {problem}", self.shown)))
     }
@@ -102,31 +102,31 @@ impl Repository {
     /// Returns the commit that is checked out, and how long ago it was fetched.
     pub(super) fn describe(
         &self,
-        session: &Session<'_>,
+        state: &LoadState<'_>,
         folder: &Path,
     ) -> Result<(Option<String>, Option<Duration>), Failure> {
         let stamp = folder.join(STAMP);
-        let Some(age) = session.system.file_age(&stamp) else {
-            return Ok((None, session.system.file_age(folder)));
+        let Some(age) = state.system.file_age(&stamp) else {
+            return Ok((None, state.system.file_age(folder)));
         };
-        let clone = self.clone_in(session, folder);
+        let clone = self.clone_in(state, folder);
         Ok((Some(clone.head()?), Some(age)))
     }
 
-    fn clone_in<'s, 'a>(&'s self, session: &'s Session<'a>, folder: &'s Path) -> Clone<'s, 'a> {
-        Clone { session, folder, shown: &self.shown, credentials: self.credentials.as_ref() }
+    fn clone_in<'s, 'a>(&'s self, state: &'s LoadState<'a>, folder: &'s Path) -> Clone<'s, 'a> {
+        Clone { state, folder, shown: &self.shown, credentials: self.credentials.as_ref() }
     }
 
-    fn fetched(&self, session: &Session<'_>) -> Result<(PathBuf, Option<String>), Failure> {
-        let folder = self.folder(session)?;
-        let clone = self.clone_in(session, &folder);
+    fn fetched(&self, state: &LoadState<'_>) -> Result<(PathBuf, Option<String>), Failure> {
+        let folder = self.folder(state)?;
+        let clone = self.clone_in(state, &folder);
         let configured_url = clone.configured_url();
         let has_http = configured_url.as_ref().is_some_and(|address| address.starts_with("http://"));
-        let is_trusted = read_line(session, &folder, UNTRUSTED).is_empty()
+        let is_trusted = read_line(state, &folder, UNTRUSTED).is_empty()
             && !(has_http && self.shown.starts_with("https://"));
         if !is_trusted {
             // Before the URL is corrected: the clone must not be used if the fetch fails.
-            self.write(session, &folder.join(UNTRUSTED), "http")?;
+            self.write(state, &folder.join(UNTRUSTED), "http")?;
         }
         if configured_url.is_some_and(|address| has_credentials(&address)) {
             // Clones of Tilt and of older versions have the URL with credentials in their configuration.
@@ -137,9 +137,9 @@ impl Repository {
             None => self.provide_newest(&clone, is_trusted),
         }?;
         if !is_trusted {
-            self.write(session, &folder.join(UNTRUSTED), "")?;
+            self.write(state, &folder.join(UNTRUSTED), "")?;
         }
-        self.warn_of_submodules(session, &folder);
+        self.warn_of_submodules(state, &folder);
         Ok((folder, stale))
     }
 
@@ -149,52 +149,52 @@ impl Repository {
         reference: &str,
         is_trusted: bool,
     ) -> Result<(), Failure> {
-        let Clone { session, folder, .. } = *clone;
-        if is_trusted && is_checked_out(session, folder, reference) {
+        let Clone { state, folder, .. } = *clone;
+        if is_trusted && is_checked_out(state, folder, reference) {
             return Ok(());
         }
         let stamp = folder.join(STAMP);
         // Without the network, if the ref was fetched before.
-        if !is_trusted || !session.system.exists(&stamp) || clone.check_out(reference).is_err() {
+        if !is_trusted || !state.system.exists(&stamp) || clone.check_out(reference).is_err() {
             clone.fetch(is_trusted)?;
             clone.check_out(reference)?;
         }
-        self.write(session, &stamp, &clone.head()?)
+        self.write(state, &stamp, &clone.head()?)
     }
 
     /// Returns why the files may be outdated.
     fn provide_newest(&self, clone: &Clone<'_, '_>, is_trusted: bool) -> Result<Option<String>, Failure> {
-        let Clone { session, folder, .. } = *clone;
+        let Clone { state, folder, .. } = *clone;
         let stamp = folder.join(STAMP);
-        let is_fresh = session.system.file_age(&stamp).is_some_and(|age| age < MAX_AGE);
+        let is_fresh = state.system.file_age(&stamp).is_some_and(|age| age < MAX_AGE);
         // Another program may have checked out another commit.
         let is_own =
-            || checked_out_commit(session, folder).is_some_and(|it| it == read_line(session, folder, STAMP));
+            || checked_out_commit(state, folder).is_some_and(|it| it == read_line(state, folder, STAMP));
         if is_trusted && is_fresh && is_own() {
             return Ok(None);
         }
         let mut stale = None;
         if let Err(failure) = clone.fetch(is_trusted).and_then(|()| clone.check_out_newest(is_trusted)) {
             // An old copy helps against a network that fails, not when the load is cancelled.
-            if !is_trusted || failure.class() != Class::Environment || !has_files(session, folder) {
+            if !is_trusted || failure.class() != Class::Environment || !has_files(state, folder) {
                 return Err(failure);
             }
-            session.print(&format!("{failure}"));
+            state.print(&format!("{failure}"));
             stale = Some(failure.message.clone());
-            session.print(&format!("Going on with the copy in {}, which may be old", folder.display()));
+            state.print(&format!("Going on with the copy in {}, which may be old", folder.display()));
         }
         // Also when it failed: reloads without a network must not wait for the fetch each time.
-        self.write(session, &stamp, &checked_out_commit(session, folder).unwrap_or_default())?;
+        self.write(state, &stamp, &checked_out_commit(state, folder).unwrap_or_default())?;
         Ok(stale)
     }
 
-    fn warn_of_submodules(&self, session: &Session<'_>, folder: &Path) {
-        let modules = session.system.read_file(&folder.join(".gitmodules")).unwrap_or_default();
+    fn warn_of_submodules(&self, state: &LoadState<'_>, folder: &Path) {
+        let modules = state.system.read_file(&folder.join(".gitmodules")).unwrap_or_default();
         let modules = String::from_utf8_lossy(&modules);
         let addresses =
             modules.lines().filter_map(|line| line.trim().strip_prefix("url")?.trim().strip_prefix('='));
         for address in addresses.map(str::trim).filter(|it| it.starts_with("http://") && !is_loopback(it)) {
-            session.warn_once(format!(
+            state.warn_once(format!(
                 "the extension repository {} has the submodule {}, which is fetched without encryption: others on the \
                  network can change the code that it runs here.",
                 self.shown,
@@ -203,8 +203,8 @@ impl Repository {
         }
     }
 
-    fn write(&self, session: &Session<'_>, file: &Path, text: &str) -> Result<(), Failure> {
-        session.system.write_file(file, text.as_bytes()).map_err(|error| {
+    fn write(&self, state: &LoadState<'_>, file: &Path, text: &str) -> Result<(), Failure> {
+        state.system.write_file(file, text.as_bytes()).map_err(|error| {
             Failure::environment(format!("cannot write {}: {error}", file.display())).caused_by(&error)
         })
     }
@@ -213,8 +213,8 @@ impl Repository {
     ///
     /// Each ref has a folder of its own, so that two refs do not replace each other, and so has each scheme: what came
     /// over http:// must not be used for https://.
-    fn folder(&self, session: &Session<'_>) -> Result<PathBuf, Failure> {
-        let modules = super::tilt_data_folder(session)?.join("tilt_modules");
+    fn folder(&self, state: &LoadState<'_>) -> Result<PathBuf, Failure> {
+        let modules = super::tilt_data_folder(state)?.join("tilt_modules");
         let (scheme, address) = self.shown.split_once("://").unwrap_or(("https", &self.shown));
         // An `@` is only before the ref and after the scheme.
         let mut name = address.trim_matches('/').replace('@', "%40");
@@ -237,29 +237,29 @@ impl Repository {
 }
 
 /// Whether the commit that was checked out for a ref still is.
-fn is_checked_out(session: &Session<'_>, folder: &Path, reference: &str) -> bool {
-    let commit = read_line(session, folder, STAMP);
+fn is_checked_out(state: &LoadState<'_>, folder: &Path, reference: &str) -> bool {
+    let commit = read_line(state, folder, STAMP);
     let is_wanted = !is_commit(reference) || commit.eq_ignore_ascii_case(reference);
-    !commit.is_empty() && commit == read_line(session, folder, ".git/HEAD") && is_wanted
+    !commit.is_empty() && commit == read_line(state, folder, ".git/HEAD") && is_wanted
 }
 
 /// Returns the commit of the working tree, without running git.
-fn checked_out_commit(session: &Session<'_>, folder: &Path) -> Option<String> {
-    let head = read_line(session, folder, ".git/HEAD");
+fn checked_out_commit(state: &LoadState<'_>, folder: &Path) -> Option<String> {
+    let head = read_line(state, folder, ".git/HEAD");
     let Some(branch) = head.strip_prefix("ref: ") else { return Some(head).filter(|head| is_commit(head)) };
-    let commit = read_line(session, folder, &format!(".git/{branch}"));
+    let commit = read_line(state, folder, &format!(".git/{branch}"));
     if is_commit(&commit) {
         return Some(commit);
     }
-    let packed = session.system.read_file(&folder.join(".git/packed-refs")).ok()?;
+    let packed = state.system.read_file(&folder.join(".git/packed-refs")).ok()?;
     let packed = String::from_utf8_lossy(&packed).into_owned();
     let entry = packed.lines().filter_map(|line| line.split_once(' ')).find(|(_, name)| *name == branch);
     entry.map(|(commit, _)| commit.to_owned())
 }
 
 /// Returns the text of a small file; nothing if it cannot be read.
-fn read_line(session: &Session<'_>, folder: &Path, file: &str) -> String {
-    let content = session.system.read_file(&folder.join(file)).unwrap_or_default();
+fn read_line(state: &LoadState<'_>, folder: &Path, file: &str) -> String {
+    let content = state.system.read_file(&folder.join(file)).unwrap_or_default();
     String::from_utf8_lossy(&content).trim().to_owned()
 }
 
@@ -268,8 +268,8 @@ fn has_credentials(address: &str) -> bool {
     is_http && Credentials::split(address).1.is_some()
 }
 
-fn has_files(session: &Session<'_>, folder: &Path) -> bool {
-    let entries = session.system.list_directory(folder).unwrap_or_default();
+fn has_files(state: &LoadState<'_>, folder: &Path) -> bool {
+    let entries = state.system.list_directory(folder).unwrap_or_default();
     entries.iter().any(|entry| !entry.path.ends_with(".git"))
 }
 

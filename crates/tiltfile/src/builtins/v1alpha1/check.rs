@@ -1,4 +1,4 @@
-//! What Tilt's API asks of an object beyond the types of its fields.
+//! Validation of objects as in Tilt's API, beyond the types of their fields.
 
 use lilt_api::{
     Content, ExtensionRepoSpec, FileWatchSpec, KubernetesApplySpec, KubernetesDiscoverySpec, UIButtonSpec,

@@ -8,17 +8,17 @@ use starlark::values::dict::DictRef;
 use super::table::{Field, Maker, Type, part};
 use crate::arguments::{as_text, sequence, wrong};
 use crate::failure::raise;
-use crate::session::Session;
+use crate::load_state::LoadState;
 use lilt_model::nearest::nearest;
 
 /// Reads the arguments of one call.
 pub(super) struct Reader<'s, 'a> {
     pub(super) function: &'static str,
-    pub(super) session: &'s Session<'a>,
+    pub(super) state: &'s LoadState<'a>,
 }
 
 impl Reader<'_, '_> {
-    /// The fields of an object or part. `path` says where it stands in the call, for messages.
+    /// Reads the fields of an object or part. `path` is its position in the call, for messages.
     pub(super) fn part(
         &self,
         maker: &Maker,
@@ -79,7 +79,7 @@ impl Reader<'_, '_> {
     fn field(&self, field: &Field, path: &str, value: Option<Value<'_>>) -> starlark::Result<Option<Json>> {
         let Some(value) = value else {
             return Ok(match field.kind {
-                Type::Directory => Some(self.session.directory().display().to_string().into()),
+                Type::Directory => Some(self.state.directory().display().to_string().into()),
                 _ if field.always => Some(empty(field.kind)),
                 _ => None,
             });
@@ -90,7 +90,7 @@ impl Reader<'_, '_> {
             Json::Array(items) => items.is_empty(),
             Json::Bool(flag) => !flag,
             Json::Number(number) => number.as_i64() == Some(0),
-            // An empty part says something by being there.
+            // An empty part differs from a missing one.
             Json::Object(fields) => field.kind == Type::Map && fields.is_empty(),
             Json::Null => true,
         };
@@ -100,7 +100,7 @@ impl Reader<'_, '_> {
     fn value(&self, kind: Type, path: &str, value: Value<'_>) -> starlark::Result<Json> {
         let wrong = |wanted: &str| wrong(self.function, path, wanted, value);
         let text = || as_text(value).ok_or_else(|| wrong("a string"));
-        let absolute = |path: String| self.session.absolute(path).display().to_string();
+        let absolute = |path: String| self.state.absolute(path).display().to_string();
         match kind {
             Type::Text | Type::GivenText => Ok(text()?.into()),
             Type::Texts => {
@@ -171,7 +171,7 @@ fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// What a field says that nothing was said for.
+/// Returns the default of a field.
 fn empty(kind: Type) -> Json {
     match kind {
         Type::Number => 0.into(),

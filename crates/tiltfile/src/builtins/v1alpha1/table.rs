@@ -107,7 +107,7 @@ fn differences(part: &str, field: &mut Field) {
             (Type::Paths, "Files and folders, from that of this file; what is below a folder counts.")
         }
         ("IgnoreDef", "basePath") => (Type::Path, field.documentation),
-        // Whoever gives an empty text means it: without one they are `true` and `false`.
+        // An explicit empty text counts: without one they are `true` and `false`.
         ("UIBoolInputSpec", "trueString" | "falseString") => (Type::GivenText, field.documentation),
         ("KubernetesApplySpec", "deleteCmd") => {
             (field.kind, "Deletes what apply_cmd deployed; without one its objects are deleted.")
@@ -145,7 +145,8 @@ fn makers() -> Vec<Maker> {
     makers
 }
 
-/// The parameters for the fields of a type. What they consist of goes into `parts`, by the name of its function.
+/// Returns the parameters for the fields of a type. The types of the fields are added to `parts`, by the name of their
+/// function.
 fn fields(owner: &str, of: &[kinds::Field], parts: &mut BTreeMap<&'static str, Maker>) -> Vec<Field> {
     let mut declared: Vec<&kinds::Field> = of.iter().collect();
     declared.sort_by_key(|field| field.position);

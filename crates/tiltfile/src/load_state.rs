@@ -1,4 +1,4 @@
-//! The state of one load, which builtins reach through the evaluator.
+//! The state of one load of the Tiltfile, which builtins access through the evaluator.
 //!
 //! It holds plain data only, never a Starlark value: those belong to the heap of one file.
 
@@ -36,7 +36,7 @@ use crate::source::Source;
 use crate::system::{CommandOutput, System};
 
 #[derive(ProvidesStaticType)]
-pub(crate) struct Session<'a> {
+pub(crate) struct LoadState<'a> {
     pub(crate) request: &'a LoadRequest,
     pub(crate) system: &'a dyn System,
     pub(crate) cancelled: &'a (dyn Fn() -> bool + Sync),
@@ -74,12 +74,12 @@ pub(crate) struct Session<'a> {
     secrets: RefCell<Secrets>,
     /// The calls of builtins, in the order in which they ended; recorded if the request asks for timings.
     calls: RefCell<Vec<BuiltinCall>>,
-    /// Runs a file that another one names; none if this session evaluates nothing.
+    /// Runs a file that another one names; none if this load evaluates nothing.
     pub(crate) load_file: Option<LoadFile>,
 }
 
-/// Runs a file, unless it ran already. The evaluation knows how: it needs the builtins, which in turn need the session.
-pub(crate) type LoadFile = fn(&Session<'_>, &str) -> starlark::Result<LoadedFile>;
+/// Runs a file, unless it ran already. A function pointer, since `evaluate` imports the builtins, which import this module.
+pub(crate) type LoadFile = fn(&LoadState<'_>, &str) -> starlark::Result<LoadedFile>;
 
 /// A file that has run to its end.
 #[derive(Clone, Debug)]
@@ -98,20 +98,20 @@ pub(crate) struct WorkloadFunction {
     pub(crate) function: Option<OwnedFrozenValue>,
 }
 
-impl fmt::Debug for Session<'_> {
+impl fmt::Debug for LoadState<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("running", &self.running).finish_non_exhaustive()
+        f.debug_struct("LoadState").field("running", &self.running).finish_non_exhaustive()
     }
 }
 
-/// Returns the session that this code runs in.
-pub(crate) fn session<'a, 'e>(eval: &Evaluator<'_, 'a, 'e>) -> &'a Session<'e> {
+/// Returns the state of the load that an evaluator belongs to.
+pub(crate) fn load_state<'a, 'e>(eval: &Evaluator<'_, 'a, 'e>) -> &'a LoadState<'e> {
     eval.extra
-        .and_then(|extra| extra.downcast_ref::<Session<'e>>())
-        .expect("invariant: every evaluator of this crate is given a session")
+        .and_then(|extra| extra.downcast_ref::<LoadState<'e>>())
+        .expect("invariant: every evaluator of this crate has a load state")
 }
 
-impl<'a> Session<'a> {
+impl<'a> LoadState<'a> {
     pub(crate) fn new(
         request: &'a LoadRequest,
         system: &'a dyn System,
@@ -146,7 +146,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Lets the session run files.
+    /// Sets how files are run.
     pub(crate) fn with_loader(self, load_file: LoadFile) -> Self {
         Self { load_file: Some(load_file), ..self }
     }
@@ -378,12 +378,12 @@ impl<'e> BeforeStmtFuncDyn<'e> for StatementHook {
         _continued: bool,
         eval: &mut Evaluator<'v, '_, 'e>,
     ) -> starlark::Result<()> {
-        session(eval).note_statement(span);
+        load_state(eval).note_statement(span);
         Ok(())
     }
 }
 
-impl SourceLookup for Session<'_> {
+impl SourceLookup for LoadState<'_> {
     fn source(&self, path: &Path) -> Option<Arc<Source>> {
         self.sources.borrow().get(path).cloned()
     }
