@@ -60,4 +60,12 @@ mod tests {
             assert_eq!(relative_path(Path::new(base), Path::new(target)), expected);
         }
     }
+
+    #[test]
+    fn names_of_extensions_become_names_of_objects() {
+        assert_eq!(sanitize_name("tests/golang"), "tests_golang");
+        assert_eq!(sanitize_name("a%b"), "a_b");
+        assert_eq!(sanitize_name(".."), "__");
+        assert_eq!(sanitize_name("cert_manager"), "cert_manager");
+    }
 }

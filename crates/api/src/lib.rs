@@ -68,7 +68,7 @@ pub use live_update::*;
 pub use meta::*;
 pub use notes::{Notes, show_in};
 pub use object::{OWNER_REFERENCES, Object, ObjectKey};
-pub use object_kind::{ApiContent, Content, ObjectKind};
+pub use object_kind::{ApiContent, Content, ObjectKind, parse_content};
 pub use pod::*;
 pub use pod_log_stream::*;
 pub use port_forward::*;

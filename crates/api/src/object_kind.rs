@@ -1,6 +1,7 @@
 //! The list of kinds, and everything that has one case for each of them.
 
 use schemars::generate::SchemaGenerator;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -107,6 +108,13 @@ impl std::fmt::Display for ObjectKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// Parses the content of an object of a known kind, like [`Content::parse`].
+pub fn parse_content<C: ApiContent + DeserializeOwned>(
+    members: &Map<String, Value>,
+) -> serde_json::Result<C> {
+    serde_json::from_value(without_nulls(members))
 }
 
 impl Content {

@@ -1,13 +1,14 @@
 //! `lilt alpha shell`.
 
 use clap::Args;
-use lilt_api::ObjectKind;
 use lilt_api::kinds::kinds;
+use lilt_api::{ApiContent, Cluster, Container, KubernetesDiscovery, Pod, UIResource, parse_content};
 use lilt_client::Connect;
 use lilt_client::object_api::{Api, ApiPath};
 use lilt_host::terminal;
 use lilt_host::{environment, process};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::Map;
 
 use super::Outcome;
 use super::problem::Problem;
@@ -28,8 +29,8 @@ pub struct Shell {
     connect: Connect,
 }
 
-/// Where to go.
-struct Pod {
+/// The container to open the shell in.
+struct ShellTarget {
     name: String,
     namespace: String,
     container: String,
@@ -38,25 +39,31 @@ struct Pod {
 
 pub async fn run(shell: Shell) -> Outcome {
     let mut api = crate::connect(&shell.connect)?;
-    let pod = shell.find(&mut api).await?;
+    let target = shell.find(&mut api).await?;
     if environment::find_program("kubectl").is_none() {
         return Err(Problem::words("could not find kubectl"));
     }
     let argv =
-        command(&pod, environment::find_program("kubectl-shell").is_some(), terminal::is_interactive());
+        command(&target, environment::find_program("kubectl-shell").is_some(), terminal::is_interactive());
     terminal::aside(&format!("Running: {}", argv.join(" ")));
     let exit = process::run_in_terminal(&argv, &[])?;
     if exit.success() { Ok(()) } else { Err(Problem::words(format!("the shell ended with {exit}"))) }
 }
 
-fn command(pod: &Pod, has_plugin: bool, interactive: bool) -> Vec<String> {
+fn command(target: &ShellTarget, has_plugin: bool, interactive: bool) -> Vec<String> {
     let mut argv = vec!["kubectl".to_owned()];
     argv.push(if has_plugin { "shell" } else { "exec" }.to_owned());
     if !has_plugin {
         argv.push(if interactive { "-it" } else { "-i" }.to_owned());
     }
-    argv.extend([pod.name.clone(), "-n".into(), pod.namespace.clone(), "-c".into(), pod.container.clone()]);
-    argv.extend(pod.context.iter().flat_map(|context| ["--context".to_owned(), context.clone()]));
+    argv.extend([
+        target.name.clone(),
+        "-n".into(),
+        target.namespace.clone(),
+        "-c".into(),
+        target.container.clone(),
+    ]);
+    argv.extend(target.context.iter().flat_map(|context| ["--context".to_owned(), context.clone()]));
     if !has_plugin {
         let best = "command -v bash >/dev/null 2>&1 && exec bash; exec sh";
         argv.extend(["--", "sh", "-c", best].map(str::to_owned));
@@ -65,65 +72,62 @@ fn command(pod: &Pod, has_plugin: bool, interactive: bool) -> Vec<String> {
 }
 
 impl Shell {
-    async fn find(&self, api: &mut Api) -> Result<Pod, Problem> {
+    async fn find(&self, api: &mut Api) -> Result<ShellTarget, Problem> {
         let name = &self.resource;
-        let resource = object(api, ObjectKind::UIResource, name).await?.ok_or_else(|| {
-            Problem::words(format!(
+        let Some(resource) = read::<UIResource>(api, name).await? else {
+            return Err(Problem::words(format!(
                 "resource {name} not found. To see available resources, run:\nlilt get uiresources"
-            ))
-        })?;
-        if resource.pointer("/status/k8sResourceInfo").is_none_or(Value::is_null) {
+            )));
+        };
+        if resource.status.k8s_resource_info.is_none() {
             return Err(Problem::words(format!(
                 "resource {name} is not a Kubernetes resource. Only Kubernetes pods currently supported"
             )));
         }
         let none = || Problem::words(format!("no pod found for resource {name}"));
-        let discovery = object(api, ObjectKind::KubernetesDiscovery, name).await?.ok_or_else(none)?;
-        let pods = discovery.pointer("/status/pods").and_then(Value::as_array);
-        let pod = pods.and_then(|pods| best(pods)).ok_or_else(none)?;
-        let cluster = object(api, ObjectKind::Cluster, "default").await?;
-        let context = cluster.as_ref().and_then(|it| it.pointer("/status/connection/kubernetes/context"));
-        Ok(Pod {
-            name: text(pod, "name"),
-            namespace: text(pod, "namespace"),
+        let discovery = read::<KubernetesDiscovery>(api, name).await?.ok_or_else(none)?;
+        let pod = best(&discovery.status.pods).ok_or_else(none)?;
+        let cluster = read::<Cluster>(api, "default").await?;
+        let connection = cluster.and_then(|cluster| cluster.status.connection);
+        Ok(ShellTarget {
+            name: pod.name.clone(),
+            namespace: pod.namespace.clone(),
             container: self.container(pod)?,
-            context: context.and_then(Value::as_str).map(str::to_owned),
+            context: connection.and_then(|connection| connection.kubernetes).map(|it| it.context),
         })
     }
 
-    fn container(&self, pod: &Value) -> Result<String, Problem> {
-        let names = |list: &str| {
-            let items = pod.get(list).and_then(Value::as_array);
-            items.into_iter().flatten().map(|item| text(item, "name")).collect::<Vec<_>>()
+    fn container(&self, pod: &Pod) -> Result<String, Problem> {
+        let names = |containers: &[Container]| -> Vec<String> {
+            containers.iter().map(|container| container.name.clone()).collect()
         };
-        let (init, main) = (names("initContainers"), names("containers"));
+        let (init, main) = (names(&pod.init_containers), names(&pod.containers));
         match (&self.container, main.as_slice()) {
             (None, [only]) => Ok(only.clone()),
             (None, several) => Err(Problem::words(format!(
                 "pod {} has several containers, say with -c which one: {}",
-                text(pod, "name"),
+                pod.name,
                 several.join(", ")
             ))),
             (Some(name), _) if main.contains(name) || init.contains(name) => Ok(name.clone()),
-            (Some(name), _) => {
-                Err(Problem::words(format!("container {name} not found in pod {}", text(pod, "name"))))
-            }
+            (Some(name), _) => Err(Problem::words(format!("container {name} not found in pod {}", pod.name))),
         }
     }
 }
 
-async fn object(api: &mut Api, kind: ObjectKind, name: &str) -> Result<Option<Value>, Problem> {
-    Ok(api.find_object(&ApiPath::one(kinds().of(kind), name)).await?)
+/// Reads an object; none if there is no such object.
+async fn read<C: ApiContent + DeserializeOwned>(api: &mut Api, name: &str) -> Result<Option<C>, Problem> {
+    let Some(object) = api.find_object(&ApiPath::one(kinds().of(C::KIND), name)).await? else {
+        return Ok(None);
+    };
+    let content = parse_content(object.as_object().unwrap_or(&Map::new()));
+    content.map(Some).map_err(|error| Problem::words(format!("cannot read {} {name}: {error}", C::KIND)))
 }
 
-fn text(value: &Value, field: &str) -> String {
-    value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
-/// The newest that is not on its way out, a running one before others.
-fn best(pods: &[Value]) -> Option<&Value> {
-    let staying = pods.iter().filter(|pod| pod.get("deleting") != Some(&Value::Bool(true)));
-    staying.max_by_key(|pod| (text(pod, "phase") == "Running", text(pod, "createdAt")))
+/// Returns the newest pod that is not being deleted, a running one before others.
+fn best(pods: &[Pod]) -> Option<&Pod> {
+    let staying = pods.iter().filter(|pod| !pod.deleting);
+    staying.max_by_key(|pod| (pod.phase == "Running", pod.created_at))
 }
 
 #[cfg(test)]
@@ -140,11 +144,16 @@ mod tests {
             json!({"name": "going", "phase": "Running", "createdAt": "2026-01-03T00:00:00Z", "deleting": true}),
             json!({"name": "starting", "phase": "Pending", "createdAt": "2026-01-03T00:00:00Z"}),
         ];
-        assert_eq!(best(&pods).map(|pod| text(pod, "name")).as_deref(), Some("new"));
-        let pod =
-            Pod { name: "p".into(), namespace: "n".into(), container: "c".into(), context: Some("x".into()) };
-        assert_eq!(command(&pod, true, true).join(" "), "kubectl shell p -n n -c c --context x");
-        let line = command(&pod, false, true).join(" ");
+        let pods = pods.map(|pod| serde_json::from_value::<Pod>(pod).expect("a pod"));
+        assert_eq!(best(&pods).map(|pod| pod.name.as_str()), Some("new"));
+        let target = ShellTarget {
+            name: "p".into(),
+            namespace: "n".into(),
+            container: "c".into(),
+            context: Some("x".into()),
+        };
+        assert_eq!(command(&target, true, true).join(" "), "kubectl shell p -n n -c c --context x");
+        let line = command(&target, false, true).join(" ");
         assert!(line.starts_with("kubectl exec -it p -n n -c c --context x -- sh -c "), "{line}");
     }
 }

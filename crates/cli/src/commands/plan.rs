@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use lilt_api::{KubernetesApply, Object, parse_content};
 use lilt_client::sessions;
 use lilt_cluster::{FieldChange, Preview};
 use lilt_daemon::{DeployedResource, DownDryRun, DryRun, Removal, ResourceDryRun};
@@ -96,15 +97,17 @@ async fn deployed_resources(tiltfile: &Path) -> Result<Vec<DeployedResource>, Fa
 }
 
 fn read_deployed(item: &Value) -> Result<DeployedResource, Failure> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let object = Object::read(item.clone());
+    let apply: KubernetesApply =
+        parse_content(&object.content).map_err(|error| Failure::internal(error.to_string()))?;
     let read = |yaml: &str| {
         let objects = yaml::objects(yaml).map_err(|error| Failure::internal(error.to_string()))?;
         Ok::<Vec<Value>, Failure>(objects.into_iter().map(|(_, object)| object).collect())
     };
-    let yaml = text(&item["status"]["resultYAML"]);
-    let mut objects = read(&yaml)?;
+    let yaml = &apply.status.result_yaml;
+    let mut objects = read(yaml)?;
     // What was made once is compared with what was asked for, and not with what somebody had made of it by then.
-    for manifest in read(&text(&item["spec"]["yaml"]))?.iter().filter(|it| lilt_cluster::is_create_once(it)) {
+    for manifest in read(&apply.spec.yaml)?.iter().filter(|it| lilt_cluster::is_create_once(it)) {
         objects.iter_mut().filter(|object| is_of(object, manifest)).for_each(|object| {
             let namespace = object["metadata"]["namespace"].take();
             object.clone_from(manifest);
@@ -113,12 +116,12 @@ fn read_deployed(item: &Value) -> Result<DeployedResource, Failure> {
             }
         });
     }
-    let delete = item["spec"]["deleteCmd"]["args"].as_array().filter(|_| !yaml.is_empty());
+    let delete = apply.spec.delete_cmd.filter(|_| !yaml.is_empty());
     Ok(DeployedResource {
-        resource: text(&item["metadata"]["name"]).into(),
-        cluster: text(&item["spec"]["cluster"]),
+        resource: object.metadata.get("name").and_then(Value::as_str).unwrap_or_default().into(),
+        cluster: apply.spec.cluster,
         objects,
-        delete: delete.map(|args| args.iter().map(text).collect::<Vec<_>>().join(" ")),
+        delete: delete.map(|command| command.args.join(" ")),
     })
 }
 

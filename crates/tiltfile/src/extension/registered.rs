@@ -1,6 +1,11 @@
 //! The extensions and repositories that the Tiltfile registers, by `v1alpha1.extension` and `v1alpha1.extension_repo`,
 //! and the defaults.
 
+use lilt_api::{
+    API_VERSION, ApiContent, Extension, ExtensionRepo, ExtensionSpec, ObjectKey, ObjectKind, parse_content,
+    sanitize_name,
+};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::repository::OFFICIAL;
@@ -23,17 +28,15 @@ pub(super) struct RepositorySpec {
 /// Returns the registered extension, or else one of the repository whose load host the name begins with, or else one of
 /// the default repository.
 pub(super) fn extension(objects: &[Value], name: &str) -> LoadedExtension {
-    let registered_name = object_name(name);
-    if let Some(object) = of_kind(objects, "Extension").find(|object| is_named(object, &registered_name)) {
-        return LoadedExtension {
-            repository: spec(object, "repoName"),
-            path: spec(object, "repoPath"),
-            name: registered_name,
-        };
+    let registered_name = sanitize_name(name);
+    if let Some((_, extension)) = of_kind::<Extension>(objects).find(|(name, _)| *name == registered_name) {
+        let ExtensionSpec { repo_name, repo_path, .. } = extension.spec;
+        return LoadedExtension { repository: repo_name, path: repo_path, name: registered_name };
     }
     let hosted = name.split_once('/').and_then(|(host, path)| {
-        let object = of_kind(objects, "ExtensionRepo").find(|object| spec(object, "loadHost") == host)?;
-        Some((text(object, "/metadata/name"), path.to_owned()))
+        let (name, _) =
+            of_kind::<ExtensionRepo>(objects).find(|(_, repository)| repository.spec.load_host == host)?;
+        Some((name, path.to_owned()))
     });
     let (repository, path) = hosted.unwrap_or((DEFAULT_REPOSITORY.to_owned(), name.to_owned()));
     LoadedExtension { name: registered_name, repository, path }
@@ -41,12 +44,12 @@ pub(super) fn extension(objects: &[Value], name: &str) -> LoadedExtension {
 
 /// Returns the registered repository, or else the official one.
 pub(super) fn repository(objects: &[Value], name: &str) -> RepositorySpec {
-    match of_kind(objects, "ExtensionRepo").find(|object| is_named(object, name)) {
-        Some(object) => RepositorySpec {
+    match of_kind::<ExtensionRepo>(objects).find(|(registered, _)| registered == name) {
+        Some((_, repository)) => RepositorySpec {
             name: name.to_owned(),
-            url: spec(object, "url"),
-            reference: spec(object, "ref"),
-            subpath: spec(object, "gitSubpath"),
+            url: repository.spec.url,
+            reference: repository.spec.reference,
+            subpath: repository.spec.git_subpath,
         },
         None => {
             RepositorySpec { name: name.to_owned(), url: OFFICIAL.to_owned(), ..RepositorySpec::default() }
@@ -57,60 +60,37 @@ pub(super) fn repository(objects: &[Value], name: &str) -> RepositorySpec {
 /// Marks the extensions that were loaded by the Tiltfile, as Tilt does: they are not run again as API objects.
 pub(crate) fn note_loaded(declared: &mut Declarations) {
     for extension in std::mem::take(&mut declared.loaded_extensions) {
-        let known = |object: &&mut Value| {
-            object.get("kind").and_then(Value::as_str) == Some("Extension")
-                && is_named(object, &extension.name)
-        };
+        let key = ObjectKey::new(ObjectKind::Extension, &extension.name);
+        let known = |object: &&mut Value| ObjectKey::of(object).as_ref() == Some(&key);
         let annotation = ("tilt.dev/managed-by", "tiltfile.loader");
         match declared.api_objects.iter_mut().find(known) {
             Some(object) => object["metadata"]["annotations"][annotation.0] = json!(annotation.1),
             None => declared.api_objects.push(json!({
-                "apiVersion": "tilt.dev/v1alpha1",
-                "kind": "Extension",
+                "apiVersion": API_VERSION,
+                "kind": ObjectKind::Extension.name(),
                 "metadata": {"name": extension.name, "annotations": {annotation.0: annotation.1}},
-                "spec": {"repoName": extension.repository, "repoPath": extension.path},
+                "spec": ExtensionSpec {
+                    repo_name: extension.repository,
+                    repo_path: extension.path,
+                    args: Vec::new(),
+                },
             })),
         }
     }
 }
 
-/// Returns the objects of a kind, the last one first: it wins.
-fn of_kind<'o>(objects: &'o [Value], kind: &'static str) -> impl Iterator<Item = &'o Value> {
-    objects.iter().rev().filter(move |object| object.get("kind").and_then(Value::as_str) == Some(kind))
-}
-
-fn is_named(object: &Value, name: &str) -> bool {
-    object.pointer("/metadata/name").and_then(Value::as_str) == Some(name)
-}
-
-fn spec(object: &Value, field: &str) -> String {
-    text(object, &format!("/spec/{field}"))
-}
-
-fn text(object: &Value, pointer: &str) -> String {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
-/// The name of an API object cannot hold every character that a path can.
-fn object_name(name: &str) -> String {
-    match name {
-        "." => "_".to_owned(),
-        ".." => "__".to_owned(),
-        _ => name.replace(['/', '%'], "_"),
-    }
+/// Returns the registered objects of a kind by name, the last one first: it wins.
+fn of_kind<C: ApiContent + DeserializeOwned>(objects: &[Value]) -> impl Iterator<Item = (String, C)> {
+    objects.iter().rev().filter_map(|object| {
+        let key = ObjectKey::of(object).filter(|key| key.kind == C::KIND)?;
+        // What is registered could be parsed when it was declared.
+        Some((key.name, parse_content(object.as_object()?).ok()?))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn extension_names_become_object_names() {
-        assert_eq!(object_name("tests/golang"), "tests_golang");
-        assert_eq!(object_name("a%b"), "a_b");
-        assert_eq!(object_name(".."), "__");
-        assert_eq!(object_name("cert_manager"), "cert_manager");
-    }
 
     fn objects() -> Vec<Value> {
         vec![
