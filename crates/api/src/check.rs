@@ -33,7 +33,7 @@ impl std::fmt::Display for Violation {
 pub fn check(kind: &Kind, object: &Value) -> Vec<Violation> {
     let mut check = Check { violations: Vec::new() };
     let Value::Object(members) = object else {
-        check.complain("", Fault::Type { wanted: "an object", found: name_of(object) });
+        check.report("", Fault::Type { wanted: "an object", found: name_of(object) });
         return check.violations;
     };
     for (name, value) in members {
@@ -118,14 +118,14 @@ struct Check {
 }
 
 impl Check {
-    fn complain(&mut self, path: &str, fault: Fault) {
+    fn report(&mut self, path: &str, fault: Fault) {
         self.violations.push(Violation { path: path.to_owned(), fault });
     }
 
     fn field(&mut self, path: &str, name: &str, fields: &[Field], value: &Value) {
         match fields.iter().find(|field| field.name == name) {
             Some(field) => self.value(path, &field.of, value),
-            None => self.complain(path, Fault::Unknown),
+            None => self.report(path, Fault::Unknown),
         }
     }
 
@@ -149,7 +149,7 @@ impl Check {
                 }
             }
             _ if is_plain(of, value) => {}
-            _ => self.complain(path, Fault::Type { wanted: wanted(of), found: name_of(value) }),
+            _ => self.report(path, Fault::Type { wanted: wanted(of), found: name_of(value) }),
         }
     }
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use crate::object_kind::ObjectKind;
 use crate::schema;
 
-/// What a type that is a kind of object says of the kind.
+/// The names of a kind in paths and on the command line.
 pub trait ApiKind: JsonSchema {
     /// The name in paths of the API.
     const PLURAL: &'static str;

@@ -1,4 +1,4 @@
-//! What people note on objects that lilt itself keeps: it stays beside what lilt says.
+//! What people change of objects that lilt itself keeps: it is added to what lilt projects.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::object::Object;
 
-/// What was added or changed, and what was taken away.
+/// New values by name; none for what was removed.
 type Changes = BTreeMap<String, Option<String>>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,13 +19,13 @@ pub struct Notes {
     /// Of a `ConfigMap`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data: Changes,
-    /// `managedFields`: who applied what.
+    /// `managedFields`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managers: Option<Value>,
 }
 
 impl Notes {
-    /// What somebody changed, who saw an object as it was before.
+    /// Returns the difference that a write makes to an object.
     pub fn between(before: &Object, wanted: &Object) -> Self {
         let metadata = |field: &str| differences(before.metadata.get(field), wanted.metadata.get(field));
         let managers = wanted.metadata.get("managedFields");
@@ -41,7 +41,7 @@ impl Notes {
         *self == Self::default()
     }
 
-    /// What was noted later counts.
+    /// Adds later changes, which override earlier ones.
     pub fn add(&mut self, later: Notes) {
         self.labels.extend(later.labels);
         self.annotations.extend(later.annotations);
@@ -49,7 +49,7 @@ impl Notes {
         self.managers = later.managers.or(self.managers.take());
     }
 
-    /// Shows them on what lilt says.
+    /// Adds them to an object as lilt projects it.
     pub fn show(&self, object: &mut Object) {
         for (field, changes) in [("labels", &self.labels), ("annotations", &self.annotations)] {
             change(&mut object.metadata, field, changes);
@@ -61,7 +61,7 @@ impl Notes {
     }
 }
 
-/// The same for texts by name.
+/// Applies changes to a map of texts.
 pub fn show_in(changes: &BTreeMap<String, Option<String>>, texts: &mut BTreeMap<String, String>) {
     for (name, value) in changes {
         match value {
@@ -110,19 +110,19 @@ mod tests {
     }
 
     #[test]
-    fn notes_stay_beside_what_lilt_says() {
+    fn notes_are_added_to_the_projected_object() {
         let before = object(json!({"name": "x", "labels": {"a": "1", "b": "1"}}));
         let wanted =
             object(json!({"name": "x", "labels": {"b": "2", "c": "3"}, "annotations": {"why": "me"}}));
         let mut notes = Notes::between(&before, &wanted);
         assert!(!notes.is_empty() && Notes::between(&before, &before).is_empty());
-        let mut said = object(json!({"name": "x", "labels": {"a": "1", "b": "1", "d": "new"}}));
-        notes.show(&mut said);
-        assert_eq!(said.metadata["labels"], json!({"b": "2", "d": "new", "c": "3"}));
-        assert_eq!(said.metadata["annotations"], json!({"why": "me"}));
-        notes.add(Notes::between(&said, &before));
-        let mut said = before.clone();
-        notes.show(&mut said);
-        assert_eq!(said, before, "all was taken back");
+        let mut projected = object(json!({"name": "x", "labels": {"a": "1", "b": "1", "d": "new"}}));
+        notes.show(&mut projected);
+        assert_eq!(projected.metadata["labels"], json!({"b": "2", "d": "new", "c": "3"}));
+        assert_eq!(projected.metadata["annotations"], json!({"why": "me"}));
+        notes.add(Notes::between(&projected, &before));
+        let mut projected = before.clone();
+        notes.show(&mut projected);
+        assert_eq!(projected, before, "all was removed again");
     }
 }

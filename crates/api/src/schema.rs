@@ -1,7 +1,7 @@
 //! Derives [`Kind`]s from the JSON schemas of the types.
 //!
-//! A JSON schema says more than the API's own documents do, in other words: `anyOf` for what may be absent, `enum` for
-//! closed sets, defaults. What OpenAPI, `explain` and validation need of it is kept; the schemas themselves are not.
+//! A JSON schema has more detail than the documents of the API: `anyOf` for what may be absent, `enum` for closed sets,
+//! defaults. What OpenAPI, `explain` and validation need of it is kept; the schemas themselves are not.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +22,12 @@ pub(crate) fn derive() -> (Vec<Kind>, BTreeMap<&'static str, Part>) {
     let kinds = roots.into_iter().map(|root| root.kind(&definitions)).collect();
     let parts = definitions.iter().filter(|(_, schema)| is_object(schema)).map(|(name, schema)| {
         let part = Part { description: description(schema), fields: fields(schema, &definitions) };
-        (forever(name), part)
+        (leak(name), part)
     });
     (kinds, parts.collect())
 }
 
-/// The schema of a kind, and what its type says besides.
+/// The schema of a kind, and its names.
 pub(crate) struct Root {
     kind: ObjectKind,
     plural: &'static str,
@@ -52,13 +52,13 @@ impl Root {
 }
 
 /// Names and descriptions live as long as the program.
-fn forever(text: &str) -> &'static str {
+fn leak(text: &str) -> &'static str {
     String::leak(text.to_owned())
 }
 
 /// The doc comment in one line.
 fn description(schema: &Value) -> &'static str {
-    forever(&schema["description"].as_str().unwrap_or_default().replace('\n', " "))
+    leak(&schema["description"].as_str().unwrap_or_default().replace('\n', " "))
 }
 
 fn is_object(schema: &Value) -> bool {
@@ -70,7 +70,7 @@ fn fields(schema: &Value, definitions: &Definitions) -> Vec<Field> {
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
     let properties = schema["properties"].as_object().into_iter().flatten();
     let field = |(position, (name, schema)): (usize, (&String, &Value))| Field {
-        name: forever(name),
+        name: leak(name),
         of: type_of(schema, definitions),
         required: is_required(name),
         description: description(schema),
@@ -111,7 +111,7 @@ fn named(name: &str, schema: &Value) -> Type {
         "Time" => Type::Time,
         "MicroTime" => Type::MicroTime,
         "Duration" => Type::Duration,
-        part if is_object(schema) => Type::Part(forever(part)),
+        part if is_object(schema) => Type::Part(leak(part)),
         // A closed set of words.
         _ => Type::Text,
     }

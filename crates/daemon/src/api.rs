@@ -88,8 +88,9 @@ impl Objects {
     pub(crate) fn put_object(&mut self, state: &State, key: &ObjectKey) {
         match project_object(state, key) {
             Some((uid, object)) => {
-                let maker = state.maker(key).filter(|_| !object.metadata.contains_key(OWNER_REFERENCES));
-                let owner = maker.map(|maker| store_key(&maker));
+                let tiltfile =
+                    state.declaring_tiltfile(key).filter(|_| !object.metadata.contains_key(OWNER_REFERENCES));
+                let owner = tiltfile.map(|tiltfile| store_key(&tiltfile));
                 self.writer.put(draft(key, &object, Some(&uid)).owned_by(owner));
             }
             None => self.remove(state, store_key(key)),

@@ -1,8 +1,8 @@
-//! Objects of the API that people, scripts and the Tiltfile make: commands, watches, buttons, values. They are input to
+//! Objects of the API that people, scripts and the Tiltfile create: commands, watches, buttons, values. They are input to
 //! the plan like everything else.
 //!
-//! What an object does follows from what it and the objects it names say now ([`reconsider`]); it is looked at again when
-//! one of those changes. So the order in which they are made does not matter, and nothing is looked at in vain.
+//! What an object does depends on its content and on the objects that it names ([`reconsider`]). It is evaluated again
+//! when one of those changes. So the order of creation does not matter, and nothing is evaluated in vain.
 
 mod apply;
 mod building;
@@ -71,10 +71,10 @@ pub(crate) use tiltfile::tiltfile_status;
 pub(crate) use toggle::ToggleRun;
 pub(crate) use trigger::Triggers;
 
-/// The annotation that says to which resource an object belongs.
+/// The annotation that names the resource of an object.
 pub const ANNOTATION_RESOURCE: &str = "tilt.dev/resource";
 
-/// The objects that were made, by key, and what they do.
+/// The objects that were written through the API or declared by Tiltfiles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Objects {
     #[serde(serialize_with = "crate::dump::pairs")]
@@ -103,19 +103,19 @@ pub(crate) struct ObjectRecord {
     pub(crate) content: Content,
     pub(crate) uid: String,
     pub(crate) origin: Origin,
-    /// What its `disableSource` last said.
+    /// The state of its `disableSource`.
     pub(crate) switch: Option<Switch>,
     pub(crate) run: Run,
 }
 
-/// Who made an object. A change by somebody else does not change that.
+/// Who created an object. A change by somebody else does not change that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Origin {
     /// A client.
     Outside,
-    /// It goes when this Tiltfile no longer makes it.
+    /// It is deleted when this Tiltfile no longer declares it.
     Tiltfile(ResourceName),
-    /// Made for another object, and goes with it.
+    /// It was created for another object, and is deleted with it.
     Object,
 }
 
@@ -150,12 +150,12 @@ impl Objects {
         std::mem::take(&mut self.touched)
     }
 
-    /// Some object looks into the cluster.
+    /// Returns whether some object needs the cluster.
     pub(crate) fn want_cluster(&self) -> bool {
         pods::KINDS.into_iter().any(|kind| self.of_kind(kind).next().is_some())
     }
 
-    /// Something is being fetched or looked for that may bring resources.
+    /// Returns whether something is being fetched that may declare resources.
     pub(crate) fn are_coming(&self) -> bool {
         let extensions = self.of_kind(ObjectKind::Extension).chain(self.of_kind(ObjectKind::ExtensionRepo));
         extensions.into_iter().any(|(_, made)| match &made.run {
@@ -228,7 +228,7 @@ fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: O
     }
 }
 
-/// Deletes an object, and what belongs to it unless that is to stay.
+/// Deletes an object, and what it owns unless `keep_owned`.
 pub(crate) fn delete(state: &mut State, key: &ObjectKey, keep_owned: bool) {
     state.objects.notes.remove(key);
     let Some(made) = remove(state, key) else { return };
@@ -268,17 +268,17 @@ fn remove(state: &mut State, key: &ObjectKey) -> Option<ObjectRecord> {
     Some(made)
 }
 
-/// What a load of a Tiltfile made: new objects begin, missing ones go, the rest go on.
-pub(crate) fn adopt(state: &mut State, tiltfile: &ResourceName, objects: &[Value]) {
+/// Takes over the objects that a load of a Tiltfile declared: creates new ones, deletes missing ones, keeps the rest.
+pub(crate) fn set_declared(state: &mut State, tiltfile: &ResourceName, objects: &[Value]) {
     let named: BTreeMap<ObjectKey, &Value> =
         objects.iter().filter_map(|object| Some((ObjectKey::of(object)?, object))).collect();
-    drop_made_by(state, tiltfile, |key| !named.contains_key(key));
+    delete_declared(state, tiltfile, |key| !named.contains_key(key));
     for (key, document) in named {
         let mut object = Object::read(document.clone());
         object.annotate_if_absent(ANNOTATION_RESOURCE, tiltfile.as_str());
         let origin = Origin::Tiltfile(tiltfile.clone());
         if let Some(known) = state.objects.made.get_mut(&key) {
-            // What became of it stays: a click, an event.
+            // Its status stays: a click, an event.
             if let Some(status) = known.object.content.get("status") {
                 object.content.insert("status".to_owned(), status.clone());
             }
@@ -290,12 +290,12 @@ pub(crate) fn adopt(state: &mut State, tiltfile: &ResourceName, objects: &[Value
         let sequence = state.next_sequence();
         put(state, key, object, format!("tiltfile-{sequence}"), origin);
     }
-    // Resources came and went, and with them their images.
+    // The images of resources may be others now.
     references::kind_changed(state, ObjectKind::ImageMap);
 }
 
-/// Deletes some of what a Tiltfile made.
-fn drop_made_by(state: &mut State, tiltfile: &ResourceName, which: impl Fn(&ObjectKey) -> bool) {
+/// Deletes some of the objects that a Tiltfile declared.
+fn delete_declared(state: &mut State, tiltfile: &ResourceName, which: impl Fn(&ObjectKey) -> bool) {
     let by_it = |made: &ObjectRecord| matches!(&made.origin, Origin::Tiltfile(name) if name == tiltfile);
     let gone = state.objects.made.iter().filter(|(key, made)| by_it(made) && which(key));
     let gone: Vec<ObjectKey> = gone.map(|(key, _)| key.clone()).collect();
@@ -360,7 +360,7 @@ impl Run {
     }
 }
 
-/// Starts, restarts or ends what an object does, as it and what it names say now.
+/// Starts, restarts or ends what an object does, by its content and by the objects that it names.
 fn reconsider(state: &mut State, key: &ObjectKey) {
     let Some(made) = state.objects.made.get(key) else {
         // The object of the main Tiltfile is kept by lilt itself.
@@ -404,13 +404,13 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
 }
 
 impl State {
-    /// The objects that were made.
+    /// The keys of all objects that were written or declared.
     pub fn object_keys(&self) -> impl Iterator<Item = &ObjectKey> {
         self.objects.made.keys()
     }
 
-    /// The Tiltfile that made an object, to which it belongs.
-    pub fn maker(&self, key: &ObjectKey) -> Option<ObjectKey> {
+    /// Returns the Tiltfile that declared an object and owns it.
+    pub fn declaring_tiltfile(&self, key: &ObjectKey) -> Option<ObjectKey> {
         match &self.objects.made.get(key)?.origin {
             Origin::Tiltfile(name) => Some(ObjectKey::new(ObjectKind::Tiltfile, name.as_str())),
             Origin::Outside | Origin::Object => None,
@@ -418,7 +418,7 @@ impl State {
     }
 }
 
-/// The object of a Tiltfile tells of its loads.
+/// Marks the object of a Tiltfile as changed, because it shows its loads.
 pub(crate) fn touch_tiltfile(state: &mut State, name: &ResourceName) {
     let key = ObjectKey::new(ObjectKind::Tiltfile, name.as_str());
     if state.objects.made.contains_key(&key) {
@@ -426,7 +426,7 @@ pub(crate) fn touch_tiltfile(state: &mut State, name: &ResourceName) {
     }
 }
 
-/// Whose log an object writes to.
+/// Returns the resource whose log an object writes to.
 pub(crate) fn log_resource(object: &Object) -> ResourceName {
     object.annotation(ANNOTATION_RESOURCE).map_or_else(ResourceName::tiltfile, ResourceName::new)
 }

@@ -33,12 +33,12 @@ pub(crate) use unreachable::shown_runtime;
 
 /// The object of one resource; none if there is no such resource.
 pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource> {
-    let mut told = match state.tiltfile_named(name) {
+    let mut resource = match state.tiltfile_named(name) {
         Some(tiltfile) => project_tiltfile(state, name, tiltfile),
         None => project_declared(state, name)?,
     };
-    show_notes_on(state, ObjectKind::UIResource, &mut told.metadata);
-    Some(told)
+    show_notes_on(state, ObjectKind::UIResource, &mut resource.metadata);
+    Some(resource)
 }
 
 fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
@@ -116,7 +116,7 @@ fn shown_hold(resource: &ResourceState) -> Option<Cow<'_, Hold>> {
     outage.map(Cow::Owned).or_else(|| resource.hold.as_ref().map(Cow::Borrowed))
 }
 
-/// What of its objects is not as it was applied.
+/// Returns which of its objects have drifted from what was applied.
 fn drift(resource: &ResourceState) -> Option<String> {
     resource.kubernetes()?.drifting.words()
 }
@@ -150,7 +150,7 @@ fn project_tiltfile(state: &State, name: &ResourceName, tiltfile: &TiltfileState
         order: 1,
         runtime_status: RuntimeStatus::NotApplicable,
         update_status,
-        // It cannot be switched off: there is no source that says so.
+        // It cannot be disabled: there is no source for that.
         disable_status: Some(DisableResourceStatus {
             state: "Enabled".into(),
             ..DisableResourceStatus::default()

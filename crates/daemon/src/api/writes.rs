@@ -78,7 +78,7 @@ impl Objects {
         // Drops owner references that the store itself added.
         let from_store =
             |before: Object| before.metadata.get(OWNER_REFERENCES) == object.metadata.get(OWNER_REFERENCES);
-        if state.maker(&name).is_some() && before().is_some_and(from_store) {
+        if state.declaring_tiltfile(&name).is_some() && before().is_some_and(from_store) {
             object.metadata.remove(OWNER_REFERENCES);
         }
         Ok(vec![Event::ObjectPut { key: name, object, uid }])

@@ -208,7 +208,7 @@ pub(crate) fn forget(state: &mut State, name: &ResourceName) {
     link_dependencies(state);
     link_images(state);
     switch::note_cluster(state);
-    objects::adopt(state, name, &[]);
+    objects::set_declared(state, name, &[]);
     hide_secrets(state);
     state.touch(name);
     state.touch_session();
@@ -278,7 +278,7 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
     link_dependencies(state);
     link_images(state);
     switch::note_cluster(state);
-    objects::adopt(state, tiltfile, &api_objects);
+    objects::set_declared(state, tiltfile, &api_objects);
     objects::touch_live_updates(state);
     alarm::limit_ci(state);
 }

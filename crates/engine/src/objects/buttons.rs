@@ -36,13 +36,13 @@ pub(super) fn clicked(state: &mut State, key: &ObjectKey, status: UIButtonStatus
     state.touch(resource);
 }
 
-/// Switches a resource as the click says, or to the other side if it says nothing.
+/// Enables or disables a resource as the click requests, or toggles it if the click requests nothing.
 fn switch(state: &mut State, click: &UIButtonStatus, resource: &ResourceName) {
     let action = click.inputs.iter().find(|input| input.name == "action");
-    let said = action.and_then(|action| action.hidden.as_ref()).map(|hidden| hidden.value.as_str());
+    let choice = action.and_then(|action| action.hidden.as_ref()).map(|hidden| hidden.value.as_str());
     let is_disabled = state.resources.get(resource).is_some_and(|resource| resource.disabled);
     // On means that the value is on, and that is: disabled.
-    let disable = said.map_or(!is_disabled, |said| said == "on");
+    let disable = choice.map_or(!is_disabled, |choice| choice == "on");
     let (mut on, mut off) = (Vec::new(), Vec::new());
     if disable { &mut off } else { &mut on }.push(resource.clone());
     requested(state, Request::Switch { enable: on, disable: off });

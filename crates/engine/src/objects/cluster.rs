@@ -1,4 +1,4 @@
-//! `Cluster`: one beside those of the session is reached, and told of.
+//! `Cluster`: a cluster besides those of the session, and whether it can be reached.
 
 use lilt_api::{ClusterSpec, ClusterStatus, Content, ObjectKey, ObjectKind};
 use lilt_model::{Failure, Timestamp};
@@ -12,7 +12,7 @@ use crate::task::{ClusterSource, Task};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ClusterRun {
-    /// Every look has its own number.
+    /// Every probe has its own number.
     run: u64,
     sought: Option<ClusterSource>,
     /// What it is, and since when it answers.

@@ -1,4 +1,4 @@
-//! Values that switch things off.
+//! Values that disable objects and resources.
 
 use lilt_api::{
     ConfigMap, ConfigMapDisableSource, Content, DisableSource, DisableStatus, Object, ObjectKey, ObjectKind,
@@ -15,7 +15,7 @@ use crate::state::State;
 const SUFFIX: &str = "-disable";
 pub(super) const KEY: &str = "isDisabled";
 
-/// What a `disableSource` says, and since when.
+/// The state of a `disableSource`, and since when it is so.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Switch {
     state: DisableState,
@@ -23,7 +23,7 @@ pub(crate) struct Switch {
     since: Timestamp,
 }
 
-/// What says nothing, or nonsense, switches off: to start something late is better than to start and end it.
+/// Anything but enabled disables: to start something late is better than to start it and stop it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum DisableState {
     Enabled,
@@ -54,7 +54,7 @@ impl Switch {
     }
 }
 
-/// Whether an object is switched off, which it says from now on.
+/// Evaluates whether an object is disabled, and records that for its status.
 pub(super) fn is_off(state: &mut State, key: &ObjectKey, source: Option<&DisableSource>) -> bool {
     let (found, reason) = evaluate(state, source);
     let now = state.now;
@@ -121,13 +121,13 @@ pub(super) fn resource_of(state: &State, config_map: &str) -> Option<ResourceNam
 /// Switches a resource as its ConfigMap says.
 pub(super) fn switch(state: &mut State, resource: ResourceName, map: &ConfigMap) {
     let (mut enable, mut disable) = (Vec::new(), Vec::new());
-    // The API refuses what says neither.
+    // The API refuses anything but a boolean.
     let Some(is_disabled) = map.data.get(KEY).and_then(|value| parse_bool(value)) else { return };
     if is_disabled { &mut disable } else { &mut enable }.push(resource);
     crate::apply::requested(state, Request::Switch { enable, disable });
 }
 
-/// A resource came, went or was switched, and with it the value that says so.
+/// A resource was added, removed, enabled or disabled, and with it its `ConfigMap`.
 pub(crate) fn resource_switched(state: &mut State, resource: &ResourceName) {
     changed(state, &ObjectKey::new(ObjectKind::ConfigMap, format!("{resource}{SUFFIX}")));
 }

@@ -1,4 +1,4 @@
-//! `KubernetesDiscovery`: pods that are looked for, with the objects that hear and reach those that are found.
+//! `KubernetesDiscovery`: finds pods, and owns the log streams and port forwards of those that were found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::{ANNOTATION_RESOURCE, ObjectRecord, Origin, delete, log_resource, own
 use crate::controllers::port_forward::target_among;
 use crate::state::State;
 
-/// The pods that an object looks for and that are there.
+/// Returns the existing pods that a discovery selects.
 pub(super) fn found<'s>(state: &'s State, spec: &KubernetesDiscoverySpec) -> Vec<&'s Arc<Pod>> {
     let namespaces = discovery_namespaces(state, spec);
     let cluster = cluster_named(state, &spec.cluster);
@@ -24,7 +24,7 @@ pub(super) fn found<'s>(state: &'s State, spec: &KubernetesDiscoverySpec) -> Vec
     pods.filter(|pod| is_watched(pod, spec)).collect()
 }
 
-/// By what made it, or by its labels.
+/// Returns whether a pod is selected by its owners or by its labels.
 fn is_watched(pod: &Pod, spec: &KubernetesDiscoverySpec) -> bool {
     let mut uids = spec.watches.iter().map(|watch| watch.uid.as_str()).filter(|uid| !uid.is_empty());
     uids.any(|uid| pod.uid.as_str() == uid || pod.owners.iter().any(|owner| owner.as_str() == uid))
@@ -72,7 +72,7 @@ enum ManagedSpec {
     Forward(PortForwardSpec),
 }
 
-/// Makes the log stream of every pod that is found and the forwards to the best of them, and ends those of others.
+/// Creates the log stream of every pod that was found and the forwards to the best of them, and deletes those of others.
 pub(super) fn manage(state: &mut State, key: &ObjectKey) {
     let Some(ObjectRecord { object, content: Content::KubernetesDiscovery(discovery), uid, .. }) =
         state.objects.made.get(key)

@@ -1,4 +1,4 @@
-//! `ExtensionRepo` and `Extension`: code of others that is fetched, and loaded as a Tiltfile of its own.
+//! `ExtensionRepo` and `Extension`: third-party code that is fetched, and loaded as a Tiltfile of its own.
 
 use std::path::PathBuf;
 
@@ -15,12 +15,12 @@ use crate::plan::Plan;
 use crate::state::State;
 use crate::task::{RepositorySource, Task};
 
-/// The repository that is there without a word of it.
+/// The repository that need not be declared.
 const DEFAULT: (&str, &str) = ("default", "https://github.com/tilt-dev/tilt-extensions");
-/// What was loaded for its functions is not loaded once more on its own.
+/// An extension that was loaded for its functions is not loaded once more on its own.
 const MANAGED_BY: &str = "tilt.dev/managed-by";
 
-/// A fetch, or the look for an extension: what for, and what came of it.
+/// A fetch of a repository, or the search for an extension in one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Search<T> {
     /// Every one has its own number.
@@ -189,7 +189,7 @@ fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
     let tiltfile = ObjectKey::new(ObjectKind::Tiltfile, &key.name);
     let managed = object.annotation(MANAGED_BY).is_some_and(|by| !by.is_empty());
     let path = match &run.found {
-        // While it is looked for, what was found before goes on.
+        // While it is searched for, the one that was found before stays.
         None => return,
         Some(Ok(path)) if !managed => path,
         Some(_) => return delete_owned(state, &tiltfile, &uid),
@@ -222,7 +222,7 @@ fn delete_owned(state: &mut State, tiltfile: &ObjectKey, owner: &str) {
     }
 }
 
-/// It goes on until it is there, and then no more: one that was fetched stays as it is for the session.
+/// Fetches it until that succeeds. A repository that was fetched stays as it is for the session.
 pub(super) fn plan_repository(key: &ObjectKey, run: &RepositoryRun) -> Plan {
     let is_there = matches!(run.found, Some(Ok(_)));
     let Some(source) = run.search.sought.clone().filter(|_| !is_there) else { return Plan::new() };

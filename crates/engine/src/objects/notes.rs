@@ -1,4 +1,4 @@
-//! Notes of people on objects that lilt itself keeps.
+//! Labels and annotations that people add to objects that lilt itself keeps.
 
 use lilt_api::{Notes, Object, ObjectKey, ObjectKind, ObjectMeta, show_in};
 use lilt_model::ResourceName;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::disable;
 use crate::state::State;
 
-/// Somebody noted something on an object that tells of a resource; of the session, if that has no name.
+/// Records what somebody changed of an object that shows the resource `of`, or the session if that name is empty.
 pub(crate) fn noted(state: &mut State, key: ObjectKey, of: &ResourceName, notes: Notes) {
     state.objects.notes.entry(key).or_default().add(notes);
     if of.as_str().is_empty() {
@@ -17,7 +17,7 @@ pub(crate) fn noted(state: &mut State, key: ObjectKey, of: &ResourceName, notes:
     }
 }
 
-/// Shows what was noted on these objects.
+/// Adds what people changed to these objects.
 pub(crate) fn show_notes(state: &State, objects: &mut [(ObjectKey, Object)]) {
     if state.objects.notes.is_empty() {
         return;
@@ -26,7 +26,7 @@ pub(crate) fn show_notes(state: &State, objects: &mut [(ObjectKey, Object)]) {
         let Some(notes) = state.objects.notes.get(key) else { continue };
         let before = switch_value(object).to_owned();
         notes.show(object);
-        // The word that somebody chose for it stands only as long as it is true.
+        // Another spelling of the value is shown only as long as it means the same.
         if key.kind == ObjectKind::ConfigMap
             && disable::parse_bool(switch_value(object)) != disable::parse_bool(&before)
         {
@@ -41,7 +41,7 @@ fn switch_value(object: &Object) -> &str {
     data.and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The same on what has typed metadata.
+/// Like [`show_notes`], for typed metadata.
 pub(crate) fn show_notes_on(state: &State, kind: ObjectKind, metadata: &mut ObjectMeta) {
     if let Some(notes) = state.objects.notes.get(&ObjectKey::new(kind, &metadata.name)) {
         show_in(&notes.labels, &mut metadata.labels);
@@ -50,7 +50,7 @@ pub(crate) fn show_notes_on(state: &State, kind: ObjectKind, metadata: &mut Obje
 }
 
 impl State {
-    /// What was noted on an object that lilt keeps.
+    /// Returns what people changed of an object that lilt keeps.
     pub fn notes(&self, key: &ObjectKey) -> Option<&Notes> {
         self.objects.notes.get(key)
     }

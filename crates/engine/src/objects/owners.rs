@@ -1,4 +1,4 @@
-//! Objects that belong to others, and go with the last of them.
+//! Owners of objects: an object is deleted with the last of its owners.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use lilt_api::{Object, ObjectKey};
 use super::remove;
 use crate::state::State;
 
-/// Who belongs to whom: by the owner's uid. Owners may also be objects that tell of resources, which are made elsewhere.
+/// The owned objects by the uid of the owner, which may also be an object that shows a resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Owners(BTreeMap<String, BTreeSet<ObjectKey>>);
 
@@ -30,7 +30,7 @@ impl Owners {
     }
 }
 
-/// An owner is gone: what belonged to it alone goes, too, and the rest no longer names it.
+/// An owner was deleted: deletes what it alone owned. Other objects no longer name it.
 pub(crate) fn gone(state: &mut State, uid: &str) {
     for key in owned(state, uid) {
         let others =
@@ -43,7 +43,7 @@ pub(crate) fn gone(state: &mut State, uid: &str) {
     }
 }
 
-/// Lets what belongs to an owner stay when it goes.
+/// Keeps the objects of an owner that is deleted.
 pub(crate) fn set_free(state: &mut State, uid: &str) {
     for key in owned(state, uid) {
         disown(state, &key, uid);
@@ -51,7 +51,7 @@ pub(crate) fn set_free(state: &mut State, uid: &str) {
 }
 
 impl State {
-    /// Whether anything belongs to an object of this uid.
+    /// Returns whether an object of this uid owns any other.
     pub fn has_owned(&self, uid: &str) -> bool {
         self.objects.owners.0.contains_key(uid)
     }

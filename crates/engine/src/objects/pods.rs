@@ -1,5 +1,4 @@
-//! `KubernetesDiscovery`, `PortForward` and `PodLogStream`: which pods they mean, and how everything that looks into the
-//! cluster follows namespaces.
+//! `KubernetesDiscovery`, `PortForward` and `PodLogStream`: which pods they select, and which namespaces they need watched.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +43,7 @@ pub(crate) fn cluster_trouble(state: &State, cluster: &ClusterName) -> Option<St
     }
 }
 
-/// Returns the namespaces that a `KubernetesDiscovery` looks into.
+/// Returns the namespaces in which a `KubernetesDiscovery` finds pods.
 pub(super) fn discovery_namespaces(state: &State, spec: &KubernetesDiscoverySpec) -> BTreeSet<String> {
     let cluster = cluster_named(state, &spec.cluster);
     let namespaces = spec.watches.iter().map(|watch| namespace_or_default(state, &cluster, &watch.namespace));
@@ -60,7 +59,7 @@ fn namespace_or_default(state: &State, cluster: &ClusterName, namespace: &str) -
     (!namespace.is_empty()).then(|| namespace.to_owned())
 }
 
-/// Follows what its object says; it is looked at again when a pod of its namespaces changes.
+/// Takes over the content of an object. It is evaluated again when a pod of its namespaces changes.
 pub(super) fn follow(state: &mut State, key: &ObjectKey) {
     let Some(made) = state.objects.made.get(key) else { return };
     let (cluster, namespaces) = match &made.content {
@@ -95,7 +94,7 @@ pub(super) fn follow(state: &mut State, key: &ObjectKey) {
     }
 }
 
-/// A pod of a namespace came, changed or went.
+/// A pod of a namespace was created, changed or deleted.
 pub(crate) fn pod_changed(state: &mut State, namespace: &str) {
     reference_changed(state, &Reference::Namespace(namespace.to_owned()));
 }

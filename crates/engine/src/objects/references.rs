@@ -1,4 +1,4 @@
-//! Which objects name which: who is looked at again when one changes.
+//! Which objects name which: those that name an object are evaluated again when it changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ pub(crate) enum Reference {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct References {
-    /// Who names whom.
+    /// What each object names.
     named: BTreeMap<ObjectKey, BTreeSet<Reference>>,
-    /// By whom one is named.
+    /// The objects that name each reference.
     naming: BTreeMap<Reference, BTreeSet<ObjectKey>>,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn watches_of<'s>(
     })
 }
 
-/// A live update is, or was, what this says: its sources tell of changes as it needs it.
+/// Marks the watches that are sources of a live update as changed: how they report changes depends on it.
 pub(super) fn touch_sources(state: &mut State, key: &ObjectKey) {
     if key.kind == ObjectKind::LiveUpdate {
         for watch in watches_of(state, key).cloned().collect::<Vec<_>>() {

@@ -1,4 +1,4 @@
-//! `Tiltfile`: what is loaded, with which arguments, and what loads it anew.
+//! `Tiltfile`: what is loaded, with which arguments, and what reloads it.
 
 use lilt_api::{
     Content, ObjectKey, RestartOnSpec, TiltfileSpec, TiltfileStateRunning, TiltfileStateTerminated,

@@ -13,13 +13,13 @@ use crate::state::State;
 
 /// The annotation by which the page tells buttons of its own from others.
 const BUTTON_TYPE: &str = "tilt.dev/uibutton-type";
-/// The hidden input that says what the next click does.
+/// The hidden input that names what the next click does.
 const ACTION: &str = "action";
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ToggleRun {
-    /// The click that was last followed.
-    followed: Option<Timestamp>,
+    /// The last click that was handled.
+    handled: Option<Timestamp>,
     error: Option<String>,
 }
 
@@ -39,9 +39,9 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     else {
         return;
     };
-    let followed = follow_click(state, key, &toggle.spec);
+    let handled = handle_click(state, key, &toggle.spec);
     let (is_on, found) = is_on(state, &toggle.spec);
-    let error = followed.err().or(found);
+    let error = handled.err().or(found);
     if let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get_mut(key)
         && run.error != error
     {
@@ -51,12 +51,12 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     show_button(state, key, &object, &uid, &button_spec(&toggle.spec, is_on));
 }
 
-/// Brings a new click to the value.
-fn follow_click(state: &mut State, key: &ObjectKey, toggle: &ToggleButtonSpec) -> Result<(), String> {
+/// Switches the value as a new click requests.
+fn handle_click(state: &mut State, key: &ObjectKey, toggle: &ToggleButtonSpec) -> Result<(), String> {
     let button = button_name(&key.name);
     let Some((at, _)) = last_click(state, std::slice::from_ref(&button)) else { return Ok(()) };
     let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get(key) else { return Ok(()) };
-    if run.followed >= Some(at) {
+    if run.handled >= Some(at) {
         return Ok(());
     }
     let source = toggle.state_source.config_map.clone().unwrap_or_default();
@@ -70,7 +70,7 @@ fn follow_click(state: &mut State, key: &ObjectKey, toggle: &ToggleButtonSpec) -
         return Ok(());
     }
     if let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get_mut(key) {
-        run.followed = Some(at);
+        run.handled = Some(at);
     }
     if disable::value(state, &source.name, &source.key).as_deref() != Some(&value) {
         disable::set_value(state, &source.name, &source.key, &value);
@@ -118,7 +118,7 @@ fn is_on(state: &State, toggle: &ToggleButtonSpec) -> (bool, Option<String>) {
 
 /// Returns the button whose click leads to the other state.
 fn button_spec(toggle: &ToggleButtonSpec, is_on: bool) -> UIButtonSpec {
-    let (look, action) = if is_on { (&toggle.on, "off") } else { (&toggle.off, "on") };
+    let (appearance, action) = if is_on { (&toggle.on, "off") } else { (&toggle.off, "on") };
     let action = UIInputSpec {
         name: ACTION.to_owned(),
         hidden: Some(UIHiddenInputSpec { value: action.to_owned() }),
@@ -126,10 +126,10 @@ fn button_spec(toggle: &ToggleButtonSpec, is_on: bool) -> UIButtonSpec {
     };
     UIButtonSpec {
         location: toggle.location.clone(),
-        text: look.text.clone(),
-        icon_name: look.icon_name.clone(),
-        icon_svg: look.icon_svg.clone(),
-        requires_confirmation: look.requires_confirmation,
+        text: appearance.text.clone(),
+        icon_name: appearance.icon_name.clone(),
+        icon_svg: appearance.icon_svg.clone(),
+        requires_confirmation: appearance.requires_confirmation,
         inputs: vec![action],
         ..UIButtonSpec::default()
     }

@@ -1,4 +1,4 @@
-//! What starts, restarts and stops things: clicks and saved files.
+//! Clicks and saved files, which start, restart and stop objects.
 
 use lilt_api::{Content, ObjectKind, RestartOnSpec, StartOnSpec, UIButton, UIInputSpec, UIInputStatus};
 use lilt_model::Timestamp;
@@ -119,20 +119,20 @@ mod tests {
 
     #[test]
     fn every_kind_of_input_becomes_a_text() {
-        let said = |input: Value, status: Value| {
+        let text_of = |input: Value, status: Value| {
             let input: UIInputSpec = serde_json::from_value(input).unwrap();
             let status: UIInputStatus = serde_json::from_value(status).unwrap();
             entered(&input, &status)
         };
-        assert_eq!(said(json!({"text": {}}), json!({"text": {"value": "me"}})), "me");
-        assert_eq!(said(json!({"bool": {}}), json!({"bool": {"value": true}})), "true");
+        assert_eq!(text_of(json!({"text": {}}), json!({"text": {"value": "me"}})), "me");
+        assert_eq!(text_of(json!({"bool": {}}), json!({"bool": {"value": true}})), "true");
         let words = json!({"bool": {"trueString": "yes", "falseString": "no"}});
-        assert_eq!(said(words.clone(), json!({"bool": {"value": false}})), "no");
-        assert_eq!(said(words, json!({"bool": {"value": true}})), "yes");
-        assert_eq!(said(json!({"hidden": {"value": "x"}}), json!({"hidden": {"value": "x"}})), "x");
+        assert_eq!(text_of(words.clone(), json!({"bool": {"value": false}})), "no");
+        assert_eq!(text_of(words, json!({"bool": {"value": true}})), "yes");
+        assert_eq!(text_of(json!({"hidden": {"value": "x"}}), json!({"hidden": {"value": "x"}})), "x");
         let choice = json!({"choice": {"choices": ["a", "b"]}});
-        assert_eq!(said(choice.clone(), json!({"choice": {"value": "b"}})), "b");
-        assert_eq!(said(choice, json!({"choice": {"value": "z"}})), "a");
-        assert_eq!(said(json!({"text": {"defaultValue": "d"}}), json!({})), "");
+        assert_eq!(text_of(choice.clone(), json!({"choice": {"value": "b"}})), "b");
+        assert_eq!(text_of(choice, json!({"choice": {"value": "z"}})), "a");
+        assert_eq!(text_of(json!({"text": {"defaultValue": "d"}}), json!({})), "");
     }
 }

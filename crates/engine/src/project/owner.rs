@@ -1,4 +1,4 @@
-//! To whom objects belong, as under Tilt: what a Tiltfile declares to the Tiltfile, the rest to what it was made for.
+//! The owners of objects, as under Tilt: a Tiltfile owns what it declares, other objects are owned by what they serve.
 
 use lilt_api::{ObjectKey, ObjectKind};
 use lilt_model::ResourceName;
@@ -6,14 +6,14 @@ use lilt_model::ResourceName;
 use super::toggle_button_name;
 use crate::state::State;
 
-/// The owner of an object that lilt keeps to tell of a resource; of the session, if that has no name.
+/// Returns the owner of an object that shows the resource `of`, or the session if that name is empty.
 pub fn project_owner(state: &State, key: &ObjectKey, of: &ResourceName) -> Option<ObjectKey> {
-    let made_for = |kind: ObjectKind| Some(ObjectKey::new(kind, of.as_str()));
+    let serving = |kind: ObjectKind| Some(ObjectKey::new(kind, of.as_str()));
     match key.kind {
         // A Tiltfile, and what only shows the session, belong to nobody.
         ObjectKind::Tiltfile | ObjectKind::UISession => None,
-        ObjectKind::KubernetesDiscovery => made_for(ObjectKind::KubernetesApply),
-        ObjectKind::PodLogStream | ObjectKind::PortForward => made_for(ObjectKind::KubernetesDiscovery),
+        ObjectKind::KubernetesDiscovery => serving(ObjectKind::KubernetesApply),
+        ObjectKind::PodLogStream | ObjectKind::PortForward => serving(ObjectKind::KubernetesDiscovery),
         ObjectKind::UIButton if key.name == toggle_button_name(of) => {
             Some(ObjectKey::new(ObjectKind::ToggleButton, format!("{of}-disable")))
         }
@@ -25,7 +25,7 @@ fn tiltfile(name: ResourceName) -> ObjectKey {
     ObjectKey::new(ObjectKind::Tiltfile, name.as_str())
 }
 
-/// The Tiltfile that declares a resource. Of the session's own objects each tells of one, or of the main one.
+/// Returns the Tiltfile that declares a resource. An object of the session shows one Tiltfile, or the main one.
 fn tiltfile_of(state: &State, key: &ObjectKey, of: &ResourceName) -> ResourceName {
     if let Some(resource) = state.resources.get(of) {
         return resource.tiltfile.clone();

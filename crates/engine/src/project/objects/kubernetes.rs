@@ -1,4 +1,4 @@
-//! The objects that tell of Kubernetes resources: what is applied, which pods came of it, their logs and forwards.
+//! The objects that show Kubernetes resources: what is applied, the pods that result, their logs and forwards.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -170,7 +170,7 @@ fn pods_state(
     })
 }
 
-/// Whether what is broken may still mend; none where it may not from the beginning.
+/// Returns whether the grace period of a broken resource is over; none where there is no grace period.
 fn grace_status(state: &State, deployed: Timestamp) -> Option<&'static str> {
     let period = state.settings.ci.k8s_grace_period.filter(|period| !period.is_zero())?;
     let is_ci = state.options.mode == Mode::Ci;
