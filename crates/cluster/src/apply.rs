@@ -1,4 +1,4 @@
-//! Applying many objects.
+//! Applying bulk objects.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,38 +10,38 @@ use lilt_model::{Failure, Location, Uid};
 use serde_json::Value;
 
 use crate::connect::Cluster;
+use crate::fingerprint::KnownObject;
 use crate::kinds::Kind;
-use crate::marks::Remembered;
 use crate::order;
 
 mod client_side;
 mod content;
 mod deployer;
-mod filled;
-mod limit;
+mod kept;
 mod merge;
 mod ownership;
+mod pausable_timeout;
 mod preview;
-mod refusal;
+mod rejection;
 mod server_side;
 mod target;
 
 pub(crate) use deployer::DEPLOYED_BY;
 pub use deployer::OtherDeployer;
-pub use filled::Kept;
-use limit::Limit;
-pub(crate) use ownership::{LAST_APPLIED, join};
+pub use kept::KeptObject;
+pub(crate) use ownership::{LAST_APPLIED, merge_fields};
+use pausable_timeout::PausableTimeout;
 pub use preview::Preview;
 use target::Target;
 pub use target::is_create_once;
 
-/// As many requests at once as Tilt has workers; the API server limits one client to few more.
-const AT_ONCE: usize = 10;
+/// As bulk requests at once as Tilt has workers; the API server limits one client to few more.
+const MAX_CONCURRENT: usize = 10;
 
 /// How objects are applied.
 #[derive(Clone, Debug, Default)]
 pub struct ApplyOptions<'a> {
-    /// Where each object was written, so that a refusal can point there.
+    /// Where each object was written, so that a rejection can point there.
     pub origins: &'a [Location],
     /// For each object; what must be deleted first has time of its own.
     pub timeout: Duration,
@@ -49,9 +49,9 @@ pub struct ApplyOptions<'a> {
     /// Somebody asked for it: also what people edited in ConfigMaps and Secrets is overwritten.
     pub overwrite: bool,
     /// Objects that were applied before: those that are still so are left alone.
-    pub remembered: HashMap<ObjectRef, Remembered>,
+    pub known: HashMap<ObjectRef, KnownObject>,
     /// Many are applied at once: a listing that is some seconds old tells which of them are still so.
-    pub many: bool,
+    pub bulk: bool,
     /// What the session that applies them calls itself; it is noted on workloads that it changes.
     pub deployer: Option<&'a str>,
 }
@@ -63,7 +63,7 @@ pub struct Applied {
     pub object: ObjectRef,
     pub uid: Uid,
     /// The same as long as nobody changes what the object says.
-    pub mark: String,
+    pub fingerprint: String,
     /// Which manifest it was made of.
     pub manifest: String,
     /// False if it was there already, exactly so.
@@ -98,7 +98,7 @@ impl Remark {
 }
 
 impl Cluster {
-    /// Applies all objects, what others need first, and gives them back in the order given. The first refusal ends
+    /// Applies all objects, what others need first, and gives them back in the order given. The first rejection ends
     /// it; what was applied before stays.
     pub async fn apply(&self, objects: &[Value], timeout: Duration) -> Result<Vec<Applied>, Failure> {
         self.apply_with(objects, &ApplyOptions { timeout, ..ApplyOptions::default() }).await
@@ -108,7 +108,7 @@ impl Cluster {
     pub async fn apply_with(
         &self,
         objects: &[Value],
-        how: &ApplyOptions<'_>,
+        options: &ApplyOptions<'_>,
     ) -> Result<Vec<Applied>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         let mut applied: Vec<Option<Applied>> = vec![None; objects.len()];
@@ -116,18 +116,18 @@ impl Cluster {
             let work = batch.into_iter().map(|at| {
                 let name = &references[at];
                 async move {
-                    let limit = Limit::new(how.timeout);
-                    let one = self.apply_one(name, &objects[at], objects, &limit, how);
-                    let result = limit.keep(one).await;
-                    let result = result.unwrap_or_else(|| Err(refusal::too_slow(name, how.timeout)));
-                    result.map(|applied| (at, applied)).map_err(|failure| match how.origins.get(at) {
+                    let limit = PausableTimeout::new(options.timeout);
+                    let one = self.apply_one(name, &objects[at], objects, &limit, options);
+                    let result = limit.run(one).await;
+                    let result = result.unwrap_or_else(|| Err(rejection::timed_out(name, options.timeout)));
+                    result.map(|applied| (at, applied)).map_err(|failure| match options.origins.get(at) {
                         Some(origin) if failure.location.is_none() => failure.at(origin.clone()),
                         _ => failure,
                     })
                 }
             });
             let results: Vec<(usize, Applied)> =
-                stream::iter(work).buffer_unordered(AT_ONCE).try_collect().await?;
+                stream::iter(work).buffer_unordered(MAX_CONCURRENT).try_collect().await?;
             for (at, result) in results {
                 applied[at] = Some(result);
             }
@@ -140,15 +140,15 @@ impl Cluster {
         object: &ObjectRef,
         body: &Value,
         all: &[Value],
-        limit: &Limit,
-        how: &ApplyOptions<'_>,
+        limit: &PausableTimeout,
+        options: &ApplyOptions<'_>,
     ) -> Result<Applied, Failure> {
         let kind = self.kind_for_apply(object, all).await?;
         let target = self.target(object, kind);
-        if let Some(unchanged) = target.unchanged(object, body, how).await {
+        if let Some(unchanged) = target.unchanged(object, body, options).await {
             return Ok(unchanged);
         }
-        let applied = target.apply(body, how, limit).await?;
+        let applied = target.apply(body, options, limit).await?;
         if object.kind == "CustomResourceDefinition" {
             target.wait_established().await?;
             self.wait_served(body).await?;
@@ -190,7 +190,7 @@ impl Cluster {
             match found.map_err(|error| self.failure("asking which kinds it knows", &error))? {
                 Some(kind) => return Ok(kind),
                 None if defines(all, object) => pause().await,
-                None => return Err(refusal::unknown_kind(object)),
+                None => return Err(rejection::unknown_kind(object)),
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::connect::Cluster;
 pub struct ObjectState {
     pub conditions: Vec<ObjectCondition>,
     /// It was deleted, and something keeps it.
-    pub going: bool,
+    pub is_deleting: bool,
 }
 
 impl Cluster {
@@ -38,13 +38,13 @@ impl Cluster {
         match found {
             Ok(found) => Ok(found.map(|(metadata, conditions)| ObjectState {
                 conditions,
-                going: metadata.deletion_timestamp.is_some(),
+                is_deleting: metadata.deletion_timestamp.is_some(),
             })),
             Err(error) if !kind.has_status && crate::error::code(&error) == Some(403) => {
                 Ok(Some(ObjectState::default()))
             }
             // There is no such kind any more.
-            Err(error) if crate::error::is_missing(&error) => {
+            Err(error) if crate::error::is_not_found(&error) => {
                 self.kinds.forget(&kind);
                 Ok(None)
             }

@@ -12,23 +12,23 @@ use kube::{Client, Config};
 use lilt_model::Failure;
 use lilt_model::cluster::{ClusterAddress, KubeContext, Product};
 
+use auth_service::AuthRefreshService;
 use credentials::Origin;
-use door::Door;
+pub(crate) use exec_plugin::LoginError;
+pub use exec_plugin::PluginOutput;
 use kubeconfig::{KubeconfigFile, Merged, Unreadable};
-pub(crate) use login::LoginFailed;
-pub use login::PluginOutput;
-use proxy::Surroundings;
+use proxy::ProxyEnvironment;
 pub use session_kubeconfig::{SessionKubeconfig, WrittenKubeconfig};
 
+use crate::fingerprint::Listings;
 use crate::kinds::Kinds;
-use crate::marks::Listings;
 
+mod auth_service;
+mod client_certificate;
 mod context;
 mod credentials;
-mod door;
-mod identity;
+mod exec_plugin;
 mod kubeconfig;
-mod login;
 mod normalize;
 mod oidc;
 mod persist;
@@ -37,7 +37,7 @@ mod session_kubeconfig;
 mod transport;
 
 /// The context of a pod that meets the cluster it runs in; kubeconfig knows nothing of it.
-pub const WITHIN: &str = "in-cluster";
+pub const IN_CLUSTER: &str = "in-cluster";
 
 /// Which cluster.
 #[derive(Clone, Debug, Default)]
@@ -59,11 +59,11 @@ pub struct Cluster {
     pub(crate) kinds: Kinds,
     pub(crate) listings: Listings,
     /// Through which all its requests go.
-    door: Arc<Door>,
-    about: Arc<About>,
+    auth: Arc<AuthRefreshService>,
+    info: Arc<ContextInfo>,
 }
 
-struct About {
+struct ContextInfo {
     context: String,
     /// What kubeconfig calls it.
     name: String,
@@ -75,8 +75,8 @@ struct About {
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster")
-            .field("context", &self.about.context)
-            .field("server", &self.about.server)
+            .field("context", &self.info.context)
+            .field("server", &self.info.server)
             .finish()
     }
 }
@@ -85,55 +85,55 @@ impl Cluster {
     /// Reads kubeconfig and builds a client. Without kubeconfig, a pod meets the cluster it runs in. Needs a tokio
     /// runtime.
     pub async fn connect(options: ConnectOptions) -> Result<Self, Failure> {
-        let Access { config, context, name, product, origin } = access(&options).await?;
+        let ResolvedContext { config, context, name, product, origin } = resolve(&options).await?;
         let namespace = options.namespace.unwrap_or_else(|| config.default_namespace.clone());
         let server = server_of(&config);
-        let door = Arc::new(
-            Door::new(config, origin, options.plugin_output)
-                .map_err(|error| unbuildable(&context, &error))?,
+        let auth = Arc::new(
+            AuthRefreshService::new(config, origin, options.plugin_output)
+                .map_err(|error| cannot_connect(&context, &error))?,
         );
-        let client = door.client(namespace.clone());
+        let client = auth.client(namespace.clone());
         Ok(Self {
             kinds: Kinds::new(client.clone()),
             listings: Listings::new(),
             client,
-            door,
-            about: Arc::new(About { context, name, product, server, namespace }),
+            auth,
+            info: Arc::new(ContextInfo { context, name, product, server, namespace }),
         })
     }
 
     /// Takes the login that kubeconfig has now for the same context, for all clones. Nothing changes if the context
     /// leads elsewhere by now.
-    pub async fn renew(&self, options: ConnectOptions) -> Result<(), Failure> {
+    pub async fn reload_login(&self, options: ConnectOptions) -> Result<(), Failure> {
         let options = ConnectOptions { context: Some(self.context().to_owned()), ..options };
-        let Access { config, context, origin, .. } = access(&options).await?;
+        let ResolvedContext { config, context, origin, .. } = resolve(&options).await?;
         if server_of(&config) != self.server() {
             return Err(Failure::environment(format!("the context {context} leads elsewhere by now")));
         }
-        self.door.renew(config, origin).map_err(|error| unbuildable(&context, &error))
+        self.auth.reload(config, origin).map_err(|error| cannot_connect(&context, &error))
     }
 
     /// Ends the pause after a failed login: the kubeconfig has changed.
     pub fn retry_login(&self) {
-        self.door.retry_login();
+        self.auth.retry_login();
     }
 
     pub fn context(&self) -> &str {
-        &self.about.context
+        &self.info.context
     }
 
     /// What kubeconfig calls the cluster of the context.
     pub fn name(&self) -> &str {
-        &self.about.name
+        &self.info.name
     }
 
     pub fn product(&self) -> Product {
-        self.about.product
+        self.info.product
     }
 
     /// The API server's address.
     pub fn server(&self) -> &str {
-        &self.about.server
+        &self.info.server
     }
 
     pub fn address(&self) -> ClusterAddress {
@@ -142,12 +142,12 @@ impl Cluster {
 
     /// Where objects without a namespace go.
     pub fn namespace(&self) -> &str {
-        &self.about.namespace
+        &self.info.namespace
     }
 }
 
 /// What is needed to reach a cluster.
-struct Access {
+struct ResolvedContext {
     config: Config,
     context: String,
     /// What kubeconfig calls it.
@@ -156,13 +156,13 @@ struct Access {
     origin: Origin,
 }
 
-async fn access(options: &ConnectOptions) -> Result<Access, Failure> {
+async fn resolve(options: &ConnectOptions) -> Result<ResolvedContext, Failure> {
     let Some(merged) = read_kubeconfig(&options.kubeconfig)? else {
-        return access_from_within(options);
+        return resolve_in_cluster(options);
     };
     // As client-go does in a pod whose kubeconfig selects nothing.
-    if options.context.is_none() && merged.current().is_none() && is_within() {
-        return access_from_within(options);
+    if options.context.is_none() && merged.current().is_none() && is_in_cluster() {
+        return resolve_in_cluster(options);
     }
     let context = options.context.clone().or_else(|| merged.current());
     let context = context.ok_or_else(|| no_context(&merged.kubeconfig))?;
@@ -182,14 +182,14 @@ async fn access(options: &ConnectOptions) -> Result<Access, Failure> {
         .map_err(|error| caused_by(unusable(&context, crate::error::causes(&error)), &error))?;
     // kube matches NO_PROXY with the proxy's own name.
     if !own_proxy {
-        config.proxy_url = surroundings().proxy_to(&config.cluster_url);
+        config.proxy_url = proxy_environment().proxy_to(&config.cluster_url);
     }
-    Ok(Access { config, context, name, product, origin })
+    Ok(ResolvedContext { config, context, name, product, origin })
 }
 
-fn access_from_within(options: &ConnectOptions) -> Result<Access, Failure> {
-    let wants_other = options.context.as_deref().is_some_and(|context| context != WITHIN);
-    if wants_other || !is_within() {
+fn resolve_in_cluster(options: &ConnectOptions) -> Result<ResolvedContext, Failure> {
+    let wants_other = options.context.as_deref().is_some_and(|context| context != IN_CLUSTER);
+    if wants_other || !is_in_cluster() {
         return Err(no_kubeconfig());
     }
     let config = Config::incluster().map_err(|error| {
@@ -197,10 +197,10 @@ fn access_from_within(options: &ConnectOptions) -> Result<Access, Failure> {
             .detail(crate::error::causes(&error))
             .hint("does the pod have a service account, and is its token mounted?")
     })?;
-    Ok(Access {
+    Ok(ResolvedContext {
         config,
-        context: WITHIN.to_owned(),
-        name: WITHIN.to_owned(),
+        context: IN_CLUSTER.to_owned(),
+        name: IN_CLUSTER.to_owned(),
         product: Product::Unknown,
         origin: None,
     })
@@ -210,7 +210,7 @@ fn server_of(config: &Config) -> String {
     config.cluster_url.to_string().trim_end_matches('/').to_owned()
 }
 
-fn unbuildable(context: &str, error: &kube::Error) -> Failure {
+fn cannot_connect(context: &str, error: &kube::Error) -> Failure {
     let failure = Failure::environment(format!("cannot build a connection for the context {context}"))
         .detail(crate::error::causes(error))
         .hint("check certificates, keys and proxy of this context in your kubeconfig");
@@ -232,7 +232,7 @@ pub fn current_context(kubeconfig: &[PathBuf]) -> Result<Option<String>, Failure
 
 /// What kubeconfig says, as far as a running session must know when that changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct ContextSelection {
     /// The context that it selects.
     pub current: Option<String>,
     /// Where the asked-for context leads to; none if there is none of this name.
@@ -241,9 +241,9 @@ pub struct Selection {
     pub login: String,
 }
 
-/// What the files that `KUBECONFIG` names say about a context.
-pub fn selection(context: &str) -> Result<Selection, Failure> {
-    let Some(merged) = read_kubeconfig(&[])? else { return Ok(Selection::default()) };
+/// What the files that `KUBECONFIG` names say info a context.
+pub fn context_selection(context: &str) -> Result<ContextSelection, Failure> {
+    let Some(merged) = read_kubeconfig(&[])? else { return Ok(ContextSelection::default()) };
     let (current, kubeconfig) = (merged.current(), merged.kubeconfig);
     let named = kubeconfig.contexts.iter().find(|known| known.name == context);
     let cluster = named.and_then(|it| it.context.as_ref()).map(|it| it.cluster.as_str());
@@ -257,11 +257,11 @@ pub fn selection(context: &str) -> Result<Selection, Failure> {
         // lilt itself and every kubectl write new ones; they are read whenever one is needed.
         provider.config.retain(|field, _| !oidc::TOKENS.contains(&field.as_str()));
     }
-    let login = crate::marks::digest(&serde_json::json!([
+    let login = crate::fingerprint::digest(&serde_json::json!([
         user,
         cluster.map(|it| [&it.certificate_authority, &it.certificate_authority_data]),
     ]));
-    Ok(Selection { current, server, login })
+    Ok(ContextSelection { current, server, login })
 }
 
 /// Returns all contexts of the user's kubeconfig.
@@ -277,11 +277,11 @@ fn read_default_files() -> Result<Vec<KubeconfigFile>, Failure> {
 
 /// Returns the context of a pod that meets the cluster it runs in; none elsewhere. It has to be allowed like any other.
 #[allow(clippy::disallowed_methods, reason = "kubelet writes the namespace into a file")]
-fn context_within() -> Option<KubeContext> {
+fn in_cluster_context() -> Option<KubeContext> {
     let namespace = || std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace");
-    is_within().then(|| KubeContext {
-        name: WITHIN.to_owned(),
-        cluster: WITHIN.to_owned(),
+    is_in_cluster().then(|| KubeContext {
+        name: IN_CLUSTER.to_owned(),
+        cluster: IN_CLUSTER.to_owned(),
         namespace: namespace().unwrap_or_default().trim().to_owned(),
         product_by_files: Product::Unknown,
     })
@@ -323,11 +323,11 @@ fn read_kubeconfig(paths: &[PathBuf]) -> Result<Option<Merged>, Failure> {
 }
 
 #[allow(clippy::disallowed_methods, reason = "the one place that reads which proxies there are")]
-fn surroundings() -> Surroundings {
+fn proxy_environment() -> ProxyEnvironment {
     let either = |names: [&str; 2]| {
         names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     };
-    Surroundings {
+    ProxyEnvironment {
         https_proxy: either(["HTTPS_PROXY", "https_proxy"]).unwrap_or_default(),
         http_proxy: either(["HTTP_PROXY", "http_proxy"]).unwrap_or_default(),
         no_proxy: either(["NO_PROXY", "no_proxy"]).unwrap_or_default(),
@@ -336,7 +336,7 @@ fn surroundings() -> Surroundings {
 
 /// Whether this is a pod.
 #[allow(clippy::disallowed_methods, reason = "kubelet says it by a variable")]
-fn is_within() -> bool {
+fn is_in_cluster() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty())
 }
 

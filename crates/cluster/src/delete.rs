@@ -9,12 +9,12 @@ use lilt_model::kubernetes::ObjectRef;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::apply::{Kept, reference};
+use crate::apply::{KeptObject, reference};
 use crate::connect::Cluster;
-use crate::error::is_missing;
+use crate::error::is_not_found;
 use crate::order;
 
-const AT_ONCE: usize = 10;
+const MAX_CONCURRENT: usize = 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeleteOutcome {
@@ -22,20 +22,20 @@ pub enum DeleteOutcome {
     /// It was not there, or the cluster does not even know its kind.
     AlreadyGone,
     /// It is made once, and holds what somebody filled in.
-    Kept(Kept),
+    Kept(KeptObject),
 }
 
 /// What must still go before the deletion is done.
-struct Leaving {
+struct PendingDeletion {
     api: Api<DynamicObject>,
     object: ObjectRef,
     uid: Option<String>,
 }
 
-enum Fate {
-    Gone,
-    Leaves(Box<Leaving>),
-    Stays(Kept),
+enum DeleteResult {
+    AlreadyGone,
+    Deleting(Box<PendingDeletion>),
+    Kept(KeptObject),
 }
 
 impl Cluster {
@@ -59,47 +59,49 @@ impl Cluster {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         let mut outcomes: Vec<Result<DeleteOutcome, Failure>> =
             references.iter().map(|_| Ok(DeleteOutcome::AlreadyGone)).collect();
-        let mut leaving = Vec::new();
-        for batch in order::batches(references.iter().map(|object| object.kind.as_str()), order::departure) {
+        let mut pending = Vec::new();
+        for batch in
+            order::batches(references.iter().map(|object| object.kind.as_str()), order::deletion_rank)
+        {
             let kind = batch.first().map_or("", |at| &references[*at].kind);
-            let cleared_up = order::is_custom(kind) || order::is_definition(kind);
+            let has_operator = order::is_custom(kind) || order::is_definition(kind);
             let work = batch.into_iter().map(|at| {
-                let one = self.delete_unless_filled_in(&references[at], &objects[at]);
+                let one = self.delete_unless_kept(&references[at], &objects[at]);
                 async move { (at, one.await) }
             });
-            let results: Vec<_> = stream::iter(work).buffer_unordered(AT_ONCE).collect().await;
+            let results: Vec<_> = stream::iter(work).buffer_unordered(MAX_CONCURRENT).collect().await;
             for (at, result) in results {
                 match result {
-                    Ok(Fate::Gone) => {}
-                    Ok(Fate::Leaves(one)) => {
+                    Ok(DeleteResult::AlreadyGone) => {}
+                    Ok(DeleteResult::Deleting(one)) => {
                         outcomes[at] = Ok(DeleteOutcome::Deleted);
-                        leaving.push((at, *one));
+                        pending.push((at, *one));
                     }
-                    Ok(Fate::Stays(kept)) => outcomes[at] = Ok(DeleteOutcome::Kept(kept)),
+                    Ok(DeleteResult::Kept(kept)) => outcomes[at] = Ok(DeleteOutcome::Kept(kept)),
                     Err(failure) => outcomes[at] = Err(failure),
                 }
             }
             // Their operators, which come next, must have the time to clear up behind them.
-            if cleared_up {
-                self.wait_for_all(std::mem::take(&mut leaving), wait, &mut outcomes).await;
+            if has_operator {
+                self.wait_for_all(std::mem::take(&mut pending), wait, &mut outcomes).await;
             }
         }
-        self.wait_for_all(leaving, wait, &mut outcomes).await;
+        self.wait_for_all(pending, wait, &mut outcomes).await;
         Ok(references.into_iter().zip(outcomes).collect())
     }
 
     async fn wait_for_all(
         &self,
-        leaving: Vec<(usize, Leaving)>,
+        pending: Vec<(usize, PendingDeletion)>,
         wait: Option<Duration>,
         outcomes: &mut [Result<DeleteOutcome, Failure>],
     ) {
         let Some(wait) = wait else { return };
         let deadline = Instant::now() + wait;
-        let work = leaving
+        let work = pending
             .into_iter()
             .map(|(at, one)| async move { (at, self.wait_until_gone(&one, wait, deadline).await) });
-        let results: Vec<_> = stream::iter(work).buffer_unordered(AT_ONCE).collect().await;
+        let results: Vec<_> = stream::iter(work).buffer_unordered(MAX_CONCURRENT).collect().await;
         for (at, result) in results {
             if let Err(failure) = result {
                 outcomes[at] = Err(failure);
@@ -107,14 +109,17 @@ impl Cluster {
         }
     }
 
-    async fn delete_unless_filled_in(&self, object: &ObjectRef, body: &Value) -> Result<Fate, Failure> {
-        if let Some(kept) = self.filled_in(body).await? {
-            return Ok(Fate::Stays(kept));
+    async fn delete_unless_kept(&self, object: &ObjectRef, body: &Value) -> Result<DeleteResult, Failure> {
+        if let Some(kept) = self.kept_object(body).await? {
+            return Ok(DeleteResult::Kept(kept));
         }
-        Ok(self.delete_one(object).await?.map_or(Fate::Gone, |one| Fate::Leaves(Box::new(one))))
+        Ok(self
+            .delete_one(object)
+            .await?
+            .map_or(DeleteResult::AlreadyGone, |one| DeleteResult::Deleting(Box::new(one))))
     }
 
-    async fn delete_one(&self, object: &ObjectRef) -> Result<Option<Leaving>, Failure> {
+    async fn delete_one(&self, object: &ObjectRef) -> Result<Option<PendingDeletion>, Failure> {
         let refused = |error: &kube::Error| match crate::error::code(error) {
             Some(403) => self.forbidden(&format!("to delete {object}"), error),
             _ => self.failure(&format!("deleting {object}"), error),
@@ -130,14 +135,19 @@ impl Cluster {
                     |object| object.metadata.uid,
                     |status| status.details.map(|details| details.uid).filter(|uid| !uid.is_empty()),
                 );
-                Ok(Some(Leaving { api, object: object.clone(), uid }))
+                Ok(Some(PendingDeletion { api, object: object.clone(), uid }))
             }
-            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) if is_not_found(&error) => Ok(None),
             Err(error) => Err(refused(&error)),
         }
     }
 
-    async fn wait_until_gone(&self, one: &Leaving, wait: Duration, deadline: Instant) -> Result<(), Failure> {
+    async fn wait_until_gone(
+        &self,
+        one: &PendingDeletion,
+        wait: Duration,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
         loop {
             let current = one.api.get_metadata_opt(&one.object.name).await;
             let current =
@@ -148,20 +158,20 @@ impl Cluster {
             }
             if Instant::now() >= deadline {
                 let finalizers = current.metadata.finalizers.unwrap_or_default();
-                return Err(still_there(&one.object, wait, &finalizers));
+                return Err(not_deleted(&one.object, wait, &finalizers));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 }
 
-pub(crate) fn still_there(object: &ObjectRef, wait: Duration, finalizers: &[String]) -> Failure {
+pub(crate) fn not_deleted(object: &ObjectRef, wait: Duration, finalizers: &[String]) -> Failure {
     let seconds = wait.as_secs();
     Failure::environment(format!("{object} still exists {seconds} seconds after it was deleted"))
-        .hint(what_it_waits_for(object, finalizers))
+        .hint(deletion_hint(object, finalizers))
 }
 
-fn what_it_waits_for(object: &ObjectRef, finalizers: &[String]) -> String {
+fn deletion_hint(object: &ObjectRef, finalizers: &[String]) -> String {
     if finalizers.is_empty() {
         "it goes when its pods have ended; `kubectl describe` shows what it waits for".to_owned()
     } else if order::is_definition(&object.kind) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kube::core::Status;
 use lilt_model::{Failure, FailureKind, Unreachable, os_error};
 
-use crate::connect::{Cluster, LoginFailed};
+use crate::connect::{Cluster, LoginError};
 
 /// A failed operation. Failures that are nothing but a text for users are made where they arise.
 #[derive(Debug, thiserror::Error)]
@@ -16,12 +16,12 @@ pub(crate) enum Error {
     #[error("the cluster does not accept your login (context {context})")]
     LoginRejected { context: String, answer: String },
     #[error("{0}")]
-    LoginFailed(LoginFailed),
+    LoginError(LoginError),
     /// There is no connection.
     #[error("cannot reach the cluster {context} at {server}: {cause}")]
     Unreachable { context: String, server: String, cause: String, obstacle: Obstacle },
     #[error("the cluster {context} at {server} gave no answer within {} seconds", .limit.as_secs())]
-    Silent { context: String, server: String, limit: Duration },
+    TimedOut { context: String, server: String, limit: Duration },
     /// An API server that starts or is overloaded, or a proxy in front of one that does not run.
     #[error("the cluster {context} at {server} is not ready: it answered with HTTP status {code}")]
     NotReady { context: String, server: String, code: u16, answer: String },
@@ -31,7 +31,7 @@ pub(crate) enum Error {
     #[error("cannot change files in the container {container} of the pod {pod}")]
     NotWritten { pod: String, container: String, fault: WriteFault, output: String },
     #[error("cannot enter the container {container} of the pod {pod}")]
-    NotEntered { pod: String, container: String, code: u16 },
+    ExecRefused { pod: String, container: String, code: u16 },
     /// The connection of a live update broke.
     #[error("lost the live update channel to the container {container} of the pod {pod}")]
     ChannelLost { pod: String, container: String, cause: String },
@@ -76,7 +76,7 @@ pub(crate) enum WriteFault {
 impl WriteFault {
     /// Reads it off what the container's own programs, or its operating system, printed.
     pub(crate) fn of_output(output: &str) -> Self {
-        if output.contains("Permission denied") || output.contains("not permitted") {
+        if output.contains("Permission forbidden_error") || output.contains("not permitted") {
             Self::PermissionDenied
         } else if output.contains("Read-only") {
             Self::ReadOnly
@@ -106,14 +106,14 @@ impl Error {
         match self {
             Self::Forbidden { .. } => FailureKind::Forbidden,
             Self::LoginRejected { .. } => FailureKind::LoginRejected,
-            Self::LoginFailed(_) => FailureKind::LoginFailed,
+            Self::LoginError(_) => FailureKind::LoginFailed,
             Self::Unreachable { obstacle: Obstacle::Certificate, .. } => FailureKind::CertificateMismatch,
             Self::Unreachable { obstacle: Obstacle::Machine(_), .. } => Unreachable::Machine.into(),
-            Self::Unreachable { .. } | Self::Silent { .. } | Self::NotReady { .. } => {
+            Self::Unreachable { .. } | Self::TimedOut { .. } | Self::NotReady { .. } => {
                 Unreachable::Cluster.into()
             }
             Self::Refused { .. }
-            | Self::NotEntered { .. }
+            | Self::ExecRefused { .. }
             | Self::ChannelLost { .. }
             | Self::PortRefused { .. }
             | Self::ForwardBroken { .. }
@@ -140,7 +140,7 @@ impl Error {
             Self::Forbidden { context, .. } => {
                 return Some(format!("ask for the right, or check that {context} is the context you meant"));
             }
-            Self::LoginFailed(login) => return Some(login.hint.clone()),
+            Self::LoginError(login) => return Some(login.hint.clone()),
             Self::NotWritten { fault, .. } => fault.hint()?,
             Self::NoProgram { program, .. } => {
                 return Some(format!(
@@ -152,7 +152,7 @@ impl Error {
             | Self::ChannelLost { .. }
             | Self::NotRestarted { .. }
             | Self::ForwardBroken { .. } => return None,
-            Self::NotEntered { .. } => "is the container running?",
+            Self::ExecRefused { .. } => "is the container running?",
             Self::NotOwnProcess { .. } => {
                 "it starts none where a command or an operator makes the pod, or where the Tiltfile forbids it"
             }
@@ -165,7 +165,7 @@ impl Error {
                 "the certificates of kubeconfig and cluster do not fit: fetch the kubeconfig of this cluster again"
             }
             Self::Unreachable { obstacle: Obstacle::Machine(hint), .. } => hint,
-            Self::Unreachable { obstacle: Obstacle::Network, .. } | Self::Silent { .. } => ASK,
+            Self::Unreachable { obstacle: Obstacle::Network, .. } | Self::TimedOut { .. } => ASK,
             Self::NotReady { .. } => {
                 "is the cluster starting? `kubectl get --raw /readyz` asks the same address"
             }
@@ -183,16 +183,16 @@ impl Error {
             | Self::NotWritten { output: answer, .. }
             | Self::NotRestarted { cause: answer, .. } => answer,
             Self::PortRefused { answer, .. } | Self::ForwardBroken { answer, .. } => answer.trim(),
-            Self::LoginFailed(login) if login.said.is_empty() => return None,
-            Self::LoginFailed(login) => &login.said,
-            Self::NotEntered { code, .. } => return Some(format!("the API server answered {code}")),
+            Self::LoginError(login) if login.output.is_empty() => return None,
+            Self::LoginError(login) => &login.output,
+            Self::ExecRefused { code, .. } => return Some(format!("the API server answered {code}")),
             Self::ChannelLost { cause, .. } if cause.is_empty() => "the connection closed",
             Self::ChannelLost { cause, .. } => cause,
             Self::ConnectionGivenUp { .. } => {
                 "its client did not read, and others that share its way through the API server waited for that"
             }
             Self::Unreachable { .. }
-            | Self::Silent { .. }
+            | Self::TimedOut { .. }
             | Self::NoProgram { .. }
             | Self::NotOwnProcess { .. } => return None,
         };
@@ -259,7 +259,7 @@ pub(crate) fn is_not_ready(code: u16) -> bool {
     code == 429 || code >= 500
 }
 
-pub(crate) fn is_missing(error: &kube::Error) -> bool {
+pub(crate) fn is_not_found(error: &kube::Error) -> bool {
     code(error) == Some(404)
 }
 
@@ -274,26 +274,26 @@ impl Cluster {
         let answer = || causes_of_status(error);
         match code(error) {
             Some(401) => Error::LoginRejected { context: self.context().to_owned(), answer: answer() },
-            Some(403) => self.denied(action, error),
+            Some(403) => self.forbidden_error(action, error),
             Some(_) => Error::Refused { action: action.to_owned(), answer: answer() },
-            None => self.unanswered(error),
+            None => self.connection_error(error),
         }
     }
 
     /// The API server denies a permission. `action` completes "does not allow you …".
     pub(crate) fn forbidden(&self, action: &str, error: &kube::Error) -> Failure {
-        self.denied(action, error).into()
+        self.forbidden_error(action, error).into()
     }
 
-    fn denied(&self, action: &str, error: &kube::Error) -> Error {
+    fn forbidden_error(&self, action: &str, error: &kube::Error) -> Error {
         let (context, action) = (self.context().to_owned(), action.to_owned());
         Error::Forbidden { context, action, answer: causes_of_status(error) }
     }
 
     /// No answer at all.
-    fn unanswered(&self, error: &kube::Error) -> Error {
+    fn connection_error(&self, error: &kube::Error) -> Error {
         if let Some(login) = login_failed(error) {
-            return Error::LoginFailed(login.clone());
+            return Error::LoginError(login.clone());
         }
         let cause = root_cause(error);
         let obstacle = if let Some(hint) = os_error::root_cause(error).and_then(os_error::shortage) {
@@ -312,7 +312,7 @@ impl Cluster {
 }
 
 /// What the login command had to say, if it was that.
-fn login_failed(error: &kube::Error) -> Option<&LoginFailed> {
+fn login_failed(error: &kube::Error) -> Option<&LoginError> {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = next {
         if let Some(failed) = current.downcast_ref() {
@@ -367,7 +367,7 @@ mod tests {
     fn output_of_a_failed_write_names_the_fault() {
         for (output, fault, kind) in [
             (
-                "tar: a: Cannot open: Permission denied",
+                "tar: a: Cannot open: Permission forbidden_error",
                 WriteFault::PermissionDenied,
                 FailureKind::NotWritable,
             ),

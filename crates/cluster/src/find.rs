@@ -10,20 +10,20 @@ use serde_json::Value;
 
 use crate::apply::reference;
 use crate::connect::Cluster;
+use crate::fingerprint::fingerprint;
 use crate::inject;
-use crate::marks::mark;
-use crate::owned::manifest_of;
+use crate::original_manifest::manifest_of;
 
-const AT_ONCE: usize = 10;
+const MAX_CONCURRENT: usize = 10;
 
 /// An object that somebody else applied.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct FoundObject {
     /// With its namespace.
     pub object: ObjectRef,
     pub uid: Uid,
     /// By which it is known again as long as nobody changes it.
-    pub mark: String,
+    pub fingerprint: String,
     /// What it was made from, as far as that can be told.
     pub manifest: Value,
 }
@@ -31,12 +31,15 @@ pub struct Found {
 impl Cluster {
     /// Each object as it is in the cluster, in the order given. One that is not there, or is of a kind that the cluster
     /// does not know, is an error.
-    pub async fn find(&self, objects: &[Value]) -> Result<Vec<Found>, Failure> {
+    pub async fn find(&self, objects: &[Value]) -> Result<Vec<FoundObject>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         stream::iter(
-            references.into_iter().zip(objects.to_vec()).map(|(object, said)| self.find_one(object, said)),
+            references
+                .into_iter()
+                .zip(objects.to_vec())
+                .map(|(object, manifest)| self.find_one(object, manifest)),
         )
-        .buffered(AT_ONCE)
+        .buffered(MAX_CONCURRENT)
         .try_collect()
         .await
     }
@@ -44,46 +47,46 @@ impl Cluster {
     /// Whether each object is in the cluster, in the order given.
     pub async fn exist(&self, objects: &[Value]) -> Result<Vec<(ObjectRef, bool)>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
-        let look = |object: ObjectRef| async move {
-            let found = self.look_for(object.clone()).await?;
+        let exists = |object: ObjectRef| async move {
+            let found = self.get_metadata(object.clone()).await?;
             Ok((object, found.is_some()))
         };
-        stream::iter(references.into_iter().map(look)).buffered(AT_ONCE).try_collect().await
+        stream::iter(references.into_iter().map(exists)).buffered(MAX_CONCURRENT).try_collect().await
     }
 
     /// The images whose containers refused to have files changed, as it is noted on the workloads among the objects. One that
     /// cannot be read counts as one without a note.
-    pub async fn closed_images(&self, objects: &[Value]) -> BTreeSet<String> {
+    pub async fn unwritable_images(&self, objects: &[Value]) -> BTreeSet<String> {
         let workloads =
             objects.iter().filter(|object| inject::has_pod_template(object)).filter_map(ObjectRef::of);
         let read = |object: ObjectRef| async move {
             let kind = self.kinds.find(&object.api_version, &object.kind).await.ok()??;
             let namespace = if object.namespace.is_empty() { self.namespace() } else { &object.namespace };
             let found = kind.api(self.client.clone(), namespace).get_opt(&object.name).await.ok()??;
-            Some(inject::agent::closed_images(&serde_json::to_value(found).ok()?))
+            Some(inject::agent::unwritable_images(&serde_json::to_value(found).ok()?))
         };
         let workloads: Vec<_> = workloads.map(read).collect();
-        let noted: Vec<_> = stream::iter(workloads).buffered(AT_ONCE).collect().await;
+        let noted: Vec<_> = stream::iter(workloads).buffered(MAX_CONCURRENT).collect().await;
         noted.into_iter().flatten().flatten().collect()
     }
 
-    async fn find_one(&self, object: ObjectRef, said: Value) -> Result<Found, Failure> {
+    async fn find_one(&self, object: ObjectRef, manifest: Value) -> Result<FoundObject, Failure> {
         let missing = Failure::user(format!("{object} is not in the cluster"));
-        let (object, meta) = self.look_for(object).await?.ok_or(missing)?;
-        let mut manifest = manifest_of(&said, &meta);
+        let (object, meta) = self.get_metadata(object).await?.ok_or(missing)?;
+        let mut manifest = manifest_of(&manifest, &meta);
         if !object.namespace.is_empty() {
             manifest["metadata"]["namespace"] = object.namespace.clone().into();
         }
-        Ok(Found {
+        Ok(FoundObject {
             object,
             uid: Uid::from(meta.uid.clone().unwrap_or_default()),
-            mark: mark(&meta),
+            fingerprint: fingerprint(&meta),
             manifest,
         })
     }
 
     /// None if it is not there, or of a kind that the cluster does not know.
-    async fn look_for(&self, mut object: ObjectRef) -> Result<Option<(ObjectRef, ObjectMeta)>, Failure> {
+    async fn get_metadata(&self, mut object: ObjectRef) -> Result<Option<(ObjectRef, ObjectMeta)>, Failure> {
         let refused = |error: &kube::Error| match crate::error::code(error) {
             Some(403) => self.forbidden(&format!("to read {object}"), error),
             _ => self.failure(&format!("reading {object}"), error),

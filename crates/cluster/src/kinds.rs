@@ -1,4 +1,4 @@
-//! Which API path serves a kind: discovery, remembered.
+//! Which API path serves a kind: discovery, known.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -85,7 +85,7 @@ impl Kinds {
             Err(Error::Discovery(DiscoveryError::MissingKind(_) | DiscoveryError::MissingResource(_))) => {
                 Ok(None)
             }
-            Err(error) if crate::error::is_missing(&error) => Ok(None),
+            Err(error) if crate::error::is_not_found(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }

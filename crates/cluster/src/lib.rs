@@ -12,32 +12,33 @@ mod delete;
 mod difference;
 mod error;
 mod find;
+mod fingerprint;
 mod forward;
 pub mod inject;
 mod kinds;
 mod live;
 mod logs;
-mod marks;
 mod order;
-mod owned;
+mod original_manifest;
 mod pod;
 mod probe;
 mod watch;
 
-pub use apply::{Applied, ApplyOptions, Kept, OtherDeployer, Preview, Remark, is_create_once};
+pub use apply::{Applied, ApplyOptions, KeptObject, OtherDeployer, Preview, Remark, is_create_once};
 pub use conditions::ObjectState;
 pub use connect::{
-    Cluster, ConnectOptions, PluginOutput, Selection, SessionKubeconfig, WITHIN, WrittenKubeconfig,
-    connection_files, current_context, kube_contexts, kubeconfig_files, selection,
+    Cluster, ConnectOptions, ContextSelection, IN_CLUSTER, PluginOutput, SessionKubeconfig,
+    WrittenKubeconfig, connection_files, context_selection, current_context, kube_contexts, kubeconfig_files,
 };
 pub use delete::DeleteOutcome;
 pub use difference::FieldChange;
 pub use error::is_unreachable;
-pub use find::Found;
+pub use find::FoundObject;
+pub use fingerprint::{KnownObject, digest};
 pub use forward::{Forwarder, PortStream};
 pub use live::{
-    Carried, Changes, Content, FileBytes, LiveChannel, Output, Put, REMOVALS_AT_ONCE, SentTimes, Way,
+    AgentUpload, Changes, Content, FileBytes, LiveChannel, LiveTransport, Output, Put, REMOVALS_AT_ONCE,
+    SentTimes,
 };
 pub use logs::{LogChunk, LogStream};
-pub use marks::{Remembered, digest};
-pub use watch::{NamespaceFact, NamespaceWatch, ObjectFact};
+pub use watch::{NamespaceEvent, NamespaceWatch, ObjectEvent};

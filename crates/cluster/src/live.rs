@@ -2,7 +2,7 @@
 //! tens of milliseconds, a request on an open one a few.
 
 mod agent;
-mod carried;
+mod agent_upload;
 mod changes;
 mod container;
 mod exec;
@@ -17,7 +17,7 @@ use lilt_model::cluster::PodRef;
 
 use crate::connect::Cluster;
 use agent::AgentChannel;
-pub use carried::Carried;
+pub use agent_upload::AgentUpload;
 pub use changes::{Changes, Content, FileBytes, Put};
 pub use sent_times::SentTimes;
 use shell::ShellChannel;
@@ -34,19 +34,19 @@ pub enum Output<'a> {
 
 /// Who does it in the container.
 #[derive(Clone, Copy, Debug)]
-pub enum Way<'a> {
+pub enum LiveTransport<'a> {
     /// The image's own `sh`; it takes in lilt's agent, if that is allowed and can be, or else needs `tar`.
-    Shell(Option<Carried<'a>>),
+    Shell(Option<AgentUpload<'a>>),
     /// lilt's agent, which the pod was made with.
     Agent,
 }
 
 /// An open channel to one container. Dropping it closes it. A failed or cancelled request breaks it: open a new one.
 #[derive(Debug)]
-pub struct LiveChannel(Kind);
+pub struct LiveChannel(Channel);
 
 #[derive(Debug)]
-enum Kind {
+enum Channel {
     Shell(Box<ShellChannel>),
     Agent(Box<AgentChannel>),
 }
@@ -56,14 +56,18 @@ impl LiveChannel {
         cluster: &Cluster,
         pod: &PodRef,
         container: &str,
-        way: Way<'_>,
+        transport: LiveTransport<'_>,
     ) -> Result<Self, Failure> {
-        Ok(Self(match way {
-            Way::Shell(Some(carried)) => carried::open(cluster, pod, container, &carried).await?,
-            Way::Shell(None) => {
-                Kind::Shell(Box::new(ShellChannel::open(cluster, pod, container, &[]).await?))
+        Ok(Self(match transport {
+            LiveTransport::Shell(Some(agent_upload)) => {
+                agent_upload::open(cluster, pod, container, &agent_upload).await?
             }
-            Way::Agent => Kind::Agent(Box::new(AgentChannel::open(cluster, pod, container).await?)),
+            LiveTransport::Shell(None) => {
+                Channel::Shell(Box::new(ShellChannel::open(cluster, pod, container, &[]).await?))
+            }
+            LiveTransport::Agent => {
+                Channel::Agent(Box::new(AgentChannel::open(cluster, pod, container).await?))
+            }
         }))
     }
 
@@ -76,16 +80,16 @@ impl LiveChannel {
     /// Brings changes to the container. Where the agent is, nothing has changed yet; the shell writes them at once.
     pub async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
         match &mut self.0 {
-            Kind::Shell(channel) => channel.update(changes).await,
-            Kind::Agent(channel) => channel.send(changes).await,
+            Channel::Shell(channel) => channel.update(changes).await,
+            Channel::Agent(channel) => channel.send(changes).await,
         }
     }
 
     /// Puts what was sent in its place.
     pub async fn commit(&mut self) -> Result<(), Failure> {
         match &mut self.0 {
-            Kind::Shell(_) => Ok(()),
-            Kind::Agent(channel) => channel.commit().await,
+            Channel::Shell(_) => Ok(()),
+            Channel::Agent(channel) => channel.commit().await,
         }
     }
 
@@ -96,16 +100,16 @@ impl LiveChannel {
         on_output: impl FnMut(Output<'_>) + Send,
     ) -> Result<i32, Failure> {
         match &mut self.0 {
-            Kind::Shell(channel) => channel.run(argv, on_output).await,
-            Kind::Agent(channel) => channel.run(argv, on_output).await,
+            Channel::Shell(channel) => channel.run(argv, on_output).await,
+            Channel::Agent(channel) => channel.run(argv, on_output).await,
         }
     }
 
     /// Starts the container's process anew, without an end of the container.
     pub async fn restart(&mut self) -> Result<(), Failure> {
         match &mut self.0 {
-            Kind::Shell(channel) => Err(channel.cannot_restart()),
-            Kind::Agent(channel) => channel.restart().await,
+            Channel::Shell(channel) => Err(channel.cannot_restart()),
+            Channel::Agent(channel) => channel.restart().await,
         }
     }
 }

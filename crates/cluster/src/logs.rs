@@ -30,9 +30,9 @@ const LONGEST_DELAY: Duration = Duration::from_secs(1);
 /// After a refusal. An API server that starts knows nobody's rights for a moment, and rights are given to people who wait.
 const FORBIDDEN_DELAY: Duration = Duration::from_secs(2);
 /// After this many in a row it is told, once.
-const FORBIDDEN_TOLD: u32 = 2;
+const FORBIDDEN_REPORTED_AFTER: u32 = 2;
 /// Chunks of up to 64 kB: enough to keep reading while the listener writes the last one away.
-const CHUNKS_AHEAD: usize = 16;
+const CHUNKS_BUFFERED: usize = 16;
 
 /// Whole lines with their line ends; the very last one of a container may lack it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Cluster {
         run: Option<&ContainerId>,
         since: Option<Timestamp>,
     ) -> LogStream {
-        let (sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
+        let (sender, chunks) = mpsc::channel(CHUNKS_BUFFERED);
         let follow = Follow {
             pods: Api::namespaced(self.client.clone(), &pod.namespace),
             cluster: self.clone(),
@@ -109,9 +109,9 @@ enum Next {
     Nothing,
 }
 
-enum Halt {
+enum Stop {
     /// Nobody listens any more.
-    Deaf,
+    ReceiverDropped,
     Failed(Failure),
 }
 
@@ -122,13 +122,13 @@ impl Follow {
             result = self.follow() => result,
             () = listener.closed() => return,
         };
-        if let Err(Halt::Failed(failure)) = result {
+        if let Err(Stop::Failed(failure)) = result {
             // Nobody to tell if it fails.
             let _ = self.sender.send(Err(failure)).await;
         }
     }
 
-    async fn follow(&mut self) -> Result<(), Halt> {
+    async fn follow(&mut self) -> Result<(), Stop> {
         let mut delay = FIRST_DELAY;
         let mut pod_was_there = false;
         loop {
@@ -137,8 +137,8 @@ impl Follow {
                     pod_was_there = true;
                     self.next(&pod)?
                 }
-                Ok(None) if pod_was_there => return self.give(|lines| lines.finish()).await,
-                Ok(None) => return Err(Halt::Failed(self.gone())),
+                Ok(None) if pod_was_there => return self.send_chunk(|lines| lines.finish()).await,
+                Ok(None) => return Err(Stop::Failed(self.pod_gone())),
                 Err(error) if crate::error::code(&error) == Some(403) => {
                     self.forbidden(&error).await?;
                     continue;
@@ -159,14 +159,14 @@ impl Follow {
                 Next::Wait => false,
                 Next::Finish => {
                     if self.read(LogParams { since_time: since, ..whole }).await? {
-                        return self.give(|lines| lines.finish()).await;
+                        return self.send_chunk(|lines| lines.finish()).await;
                     }
                     false
                 }
                 Next::FinishPrevious { ended } => {
                     let since_time = self.lines.since_of_run(ended);
                     if self.read(LogParams { since_time, previous: true, ..whole }).await? {
-                        return self.give(|lines| lines.finish()).await;
+                        return self.send_chunk(|lines| lines.finish()).await;
                     }
                     false
                 }
@@ -186,12 +186,12 @@ impl Follow {
     }
 
     /// Settles which run is followed, and where it is now.
-    fn next(&mut self, pod: &Pod) -> Result<Next, Halt> {
+    fn next(&mut self, pod: &Pod) -> Result<Next, Stop> {
         let Some(status) = status_of(pod, &self.container) else {
             return if has_container(pod, &self.container) {
                 Ok(Next::Wait)
             } else {
-                Err(Halt::Failed(self.unknown()))
+                Err(Stop::Failed(self.unknown_container()))
             };
         };
         let current = status.container_id.as_deref().filter(|id| !id.is_empty());
@@ -214,7 +214,7 @@ impl Follow {
     }
 
     /// Reads until the server ends it; true if it ended in order.
-    async fn read(&mut self, parameters: LogParams) -> Result<bool, Halt> {
+    async fn read(&mut self, parameters: LogParams) -> Result<bool, Stop> {
         self.lines.reconnect();
         let stream = match self.pods.log_stream(&self.pod.name, &parameters).await {
             Ok(stream) => stream,
@@ -232,17 +232,17 @@ impl Follow {
     }
 
     /// Says so, unless it passes, and waits.
-    async fn forbidden(&mut self, error: &kube::Error) -> Result<(), Halt> {
+    async fn forbidden(&mut self, error: &kube::Error) -> Result<(), Stop> {
         self.refusals = self.refusals.saturating_add(1);
-        if self.refusals == FORBIDDEN_TOLD {
+        if self.refusals == FORBIDDEN_REPORTED_AFTER {
             let failure = self.cluster.failure(&format!("to read the log of pod {}", self.pod.name), error);
-            self.sender.send(Err(failure)).await.map_err(|_| Halt::Deaf)?;
+            self.sender.send(Err(failure)).await.map_err(|_| Stop::ReceiverDropped)?;
         }
         tokio::time::sleep(FORBIDDEN_DELAY * self.refusals.min(5)).await;
         Ok(())
     }
 
-    async fn copy(&mut self, mut stream: Pin<Box<impl AsyncBufRead>>) -> Result<bool, Halt> {
+    async fn copy(&mut self, mut stream: Pin<Box<impl AsyncBufRead>>) -> Result<bool, Stop> {
         loop {
             let read = match stream.fill_buf().await {
                 Ok([]) => return Ok(true),
@@ -256,22 +256,22 @@ impl Follow {
                 }
             };
             stream.as_mut().consume(read);
-            self.give(|lines| lines.take()).await?;
+            self.send_chunk(|lines| lines.take()).await?;
         }
     }
 
-    async fn give(&mut self, of: impl FnOnce(&mut Lines) -> Option<LogChunk>) -> Result<(), Halt> {
+    async fn send_chunk(&mut self, of: impl FnOnce(&mut Lines) -> Option<LogChunk>) -> Result<(), Stop> {
         match of(&mut self.lines) {
-            Some(chunk) => self.sender.send(Ok(chunk)).await.map_err(|_| Halt::Deaf),
+            Some(chunk) => self.sender.send(Ok(chunk)).await.map_err(|_| Stop::ReceiverDropped),
             None => Ok(()),
         }
     }
 
-    fn gone(&self) -> Failure {
+    fn pod_gone(&self) -> Failure {
         Failure::environment(format!("the pod {} is gone, and its log with it", self.pod.name))
     }
 
-    fn unknown(&self) -> Failure {
+    fn unknown_container(&self) -> Failure {
         Failure::environment(format!("the pod {} has no container named {}", self.pod.name, self.container))
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn is_definition(kind: &str) -> bool {
 
 /// When something goes: backwards, but for the definitions of kinds. With them go custom resources that nobody named, and
 /// the operators that clear up behind those must still be there.
-pub(crate) fn departure(kind: &str) -> usize {
+pub(crate) fn deletion_rank(kind: &str) -> usize {
     match kind {
         _ if LAST.contains(&kind) => 0,
         _ if is_custom(kind) => 1,
@@ -95,7 +95,7 @@ mod tests {
             "ValidatingWebhookConfiguration",
             "Widget",
         ];
-        let gone: Vec<usize> = batches(kinds.into_iter(), departure).concat();
+        let gone: Vec<usize> = batches(kinds.into_iter(), deletion_rank).concat();
         assert_eq!(gone, [3, 4, 1, 0, 2]);
     }
 }

@@ -5,12 +5,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodCondition, PodPhase, RestartPolicy};
 use lilt_model::{ClusterName, ContainerId, Timestamp, Uid};
 
-mod crashing;
+mod replace_crashed;
 mod status;
 
 /// All above a pod or an owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lineage {
+pub(crate) struct OwnerChain {
     /// Nearest first.
     pub(crate) uids: Vec<Uid>,
     /// When the nearest of them was made; none if that could not be asked.
@@ -23,7 +23,7 @@ pub(crate) fn timestamp(time: &Time) -> Timestamp {
     Timestamp(time.0.as_microsecond())
 }
 
-pub(crate) fn translate(pod: &core::Pod, owners: Lineage) -> Pod {
+pub(crate) fn translate(pod: &core::Pod, owners: OwnerChain) -> Pod {
     let meta = &pod.metadata;
     let conditions = conditions(pod);
     let (status, message) = status::of(pod);

@@ -1,4 +1,4 @@
-//! What is known of a cluster once it answers.
+//! What is known of a cluster once it is_reachable.
 
 mod registry;
 
@@ -16,7 +16,7 @@ use crate::error::{Error, causes_of_status, code, is_not_ready};
 use registry::Announced;
 
 /// The same patience that Tilt has: slow login plugins are common.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Cluster {
     /// Asks the cluster who it is. Only a cluster that does not answer is a failure; what this user may not read
@@ -27,9 +27,8 @@ impl Cluster {
             let announced = self.announced(hosting, node.as_ref()).await;
             (node, announced)
         };
-        let (version, (node, announced)) =
-            tokio::join!(tokio::time::timeout(PATIENCE, self.version()), facts);
-        let version = version.map_err(|_| self.silent(PATIENCE))??;
+        let (version, (node, announced)) = tokio::join!(tokio::time::timeout(TIMEOUT, self.version()), facts);
+        let version = version.map_err(|_| self.timed_out(TIMEOUT))??;
         let Announced { registry, help } = announced;
         Ok(ClusterInfo {
             context: self.context().to_owned(),
@@ -49,7 +48,7 @@ impl Cluster {
     }
 
     /// Whether the API server is there, whatever it may say.
-    pub async fn answers(&self, within: Duration) -> bool {
+    pub async fn is_reachable(&self, within: Duration) -> bool {
         self.check_reachable(within).await.is_ok()
     }
 
@@ -70,14 +69,14 @@ impl Cluster {
     /// Asks for the version. Any other answer than an error that `counts` is a good one.
     async fn check(&self, within: Duration, counts: impl Fn(&Error) -> bool) -> Result<(), Failure> {
         match tokio::time::timeout(within, self.version()).await {
-            Err(_) => Err(self.silent(within).into()),
+            Err(_) => Err(self.timed_out(within).into()),
             Ok(Err(error)) if counts(&error) => Err(error.into()),
             Ok(_) => Ok(()),
         }
     }
 
-    fn silent(&self, limit: Duration) -> Error {
-        Error::Silent { context: self.context().to_owned(), server: self.server().to_owned(), limit }
+    fn timed_out(&self, limit: Duration) -> Error {
+        Error::TimedOut { context: self.context().to_owned(), server: self.server().to_owned(), limit }
     }
 
     async fn version(&self) -> Result<String, Error> {
@@ -95,7 +94,7 @@ impl Cluster {
     async fn first_node(&self) -> Option<Node> {
         let nodes: Api<Node> = Api::all(self.client.clone());
         let first = ListParams::default().limit(1);
-        quietly("nodes", nodes.list(&first)).await?.items.into_iter().next()
+        optional("nodes", nodes.list(&first)).await?.items.into_iter().next()
     }
 
     /// What runs containers on the first node, as `containerd://2.0.1`; none if this user may not look at nodes.
@@ -118,8 +117,8 @@ fn runtime(node: &Node) -> Runtime {
 }
 
 /// What is only nice to know must not fail the whole: trouble is noted in lilt's own log.
-async fn quietly<T>(what: &str, request: impl Future<Output = kube::Result<T>>) -> Option<T> {
-    match tokio::time::timeout(PATIENCE, request).await {
+async fn optional<T>(what: &str, request: impl Future<Output = kube::Result<T>>) -> Option<T> {
+    match tokio::time::timeout(TIMEOUT, request).await {
         Ok(Ok(value)) => Some(value),
         Ok(Err(error)) => {
             tracing::debug!(what, error = %crate::error::causes(&error), "not readable");

@@ -16,23 +16,23 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::connect::Cluster;
-use crate::pod::{Lineage, translate};
+use crate::pod::{OwnerChain, translate};
 
+mod list_watch;
 mod notices;
 mod objects;
 mod owners;
-mod tail;
 
+use list_watch::{ListWatch, ListWatchEvent};
 use notices::Notices;
-pub use objects::ObjectFact;
+pub use objects::ObjectEvent;
 use owners::Owners;
-use tail::{Step, Tail};
 
 /// A burst of a rollout fits; beyond it the watch waits for its listener, and the API server keeps the rest.
-const FACTS_AHEAD: usize = 256;
+const EVENTS_BUFFERED: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NamespaceFact {
+pub enum NamespaceEvent {
     /// All pods there are; those told of before and not in here are gone. Comes before anything else of pods, and again after a
     /// resync.
     PodsListed(Vec<Pod>),
@@ -40,7 +40,7 @@ pub enum NamespaceFact {
     PodGone(PodRef),
     /// Something happened to a pod, or went wrong with another object. Told once; warnings also from before.
     Notice(Notice),
-    /// The connection is lost and being retried; facts so far may be outdated.
+    /// The connection is lost and being retried; events_receiver so far may be outdated.
     Trouble(Failure),
     /// The pods of the namespace may not be read; asked for again now and then.
     Refused(Failure),
@@ -50,15 +50,15 @@ pub enum NamespaceFact {
 /// Ends the watch when dropped.
 #[derive(Debug)]
 pub struct NamespaceWatch {
-    facts: mpsc::Receiver<NamespaceFact>,
+    events_receiver: mpsc::Receiver<NamespaceEvent>,
     _task: AbortOnDropHandle<()>,
 }
 
 impl Stream for NamespaceWatch {
-    type Item = NamespaceFact;
+    type Item = NamespaceEvent;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<NamespaceFact>> {
-        self.facts.poll_recv(context)
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<NamespaceEvent>> {
+        self.events_receiver.poll_recv(context)
     }
 }
 
@@ -66,7 +66,7 @@ impl Cluster {
     /// Watches all pods of a namespace. The stream never ends by itself. Of what happened before `since`, only warnings
     /// are told.
     pub fn watch_namespace(&self, namespace: &str, since: Timestamp) -> NamespaceWatch {
-        let (sender, facts) = mpsc::channel(FACTS_AHEAD);
+        let (sender, events_receiver) = mpsc::channel(EVENTS_BUFFERED);
         let watch = Watch {
             owners: Owners::new(self.clone(), namespace),
             notices: Notices::new(since),
@@ -76,14 +76,14 @@ impl Cluster {
             list: None,
             sender,
         };
-        let pods = Tail::new(self, Api::namespaced(self.client.clone(), namespace), "pods");
-        let events = Tail::new(self, Api::namespaced(self.client.clone(), namespace), "events");
+        let pods = ListWatch::new(self, Api::namespaced(self.client.clone(), namespace), "pods");
+        let events = ListWatch::new(self, Api::namespaced(self.client.clone(), namespace), "events");
         let task = tokio::spawn(watch.run(pods, events));
-        NamespaceWatch { facts, _task: AbortOnDropHandle::new(task) }
+        NamespaceWatch { events_receiver, _task: AbortOnDropHandle::new(task) }
     }
 }
 
-type Resolution = Pin<Box<dyn Future<Output = (Uid, Lineage)> + Send>>;
+type Resolution = Pin<Box<dyn Future<Output = (Uid, OwnerChain)> + Send>>;
 type Noticing = Pin<Box<dyn Future<Output = Notice> + Send>>;
 
 struct Watch {
@@ -96,14 +96,14 @@ struct Watch {
     noticing: FuturesUnordered<Noticing>,
     /// The first list, held back until notices are being watched: who waits for it misses none afterwards.
     list: Option<Vec<Pod>>,
-    sender: mpsc::Sender<NamespaceFact>,
+    sender: mpsc::Sender<NamespaceEvent>,
 }
 
 /// The listener is gone.
-struct Deaf;
+struct ReceiverDropped;
 
 impl Watch {
-    async fn run(mut self, pods: Tail<core::Pod>, events: Tail<core::Event>) {
+    async fn run(mut self, pods: ListWatch<core::Pod>, events: ListWatch<core::Event>) {
         let mut pods = pods.into_stream();
         let mut events = events.into_stream();
         loop {
@@ -111,8 +111,8 @@ impl Watch {
                 Some(step) = pods.next() => self.pod_step(step).await,
                 Some(step) = events.next() => self.event_step(step).await,
                 Some((uid, owners)) = self.resolving.next() => self.resolved(uid, owners).await,
-                Some(notice) = self.noticing.next() => self.tell(NamespaceFact::Notice(notice)).await,
-                () = self.sender.closed() => Err(Deaf),
+                Some(notice) = self.noticing.next() => self.send(NamespaceEvent::Notice(notice)).await,
+                () = self.sender.closed() => Err(ReceiverDropped),
             };
             if result.is_err() {
                 return;
@@ -120,29 +120,29 @@ impl Watch {
         }
     }
 
-    async fn pod_step(&mut self, step: Step<core::Pod>) -> Result<(), Deaf> {
+    async fn pod_step(&mut self, step: ListWatchEvent<core::Pod>) -> Result<(), ReceiverDropped> {
         match step {
-            Step::Listed(pods) => self.listed(pods).await,
-            Step::Changed(pod) => self.changed(pod).await,
-            Step::Gone(pod) => {
+            ListWatchEvent::Listed(pods) => self.listed(pods).await,
+            ListWatchEvent::Changed(pod) => self.changed(pod).await,
+            ListWatchEvent::Gone(pod) => {
                 self.waiting.remove(&uid(&pod));
                 self.owners.gone(&pod);
                 let meta = pod.metadata;
                 let namespace = meta.namespace.unwrap_or_default();
-                self.tell(NamespaceFact::PodGone(PodRef {
+                self.send(NamespaceEvent::PodGone(PodRef {
                     namespace,
                     name: meta.name.unwrap_or_default(),
                     ..PodRef::default()
                 }))
                 .await
             }
-            Step::Trouble(failure) => self.tell(NamespaceFact::Trouble(failure)).await,
-            Step::Refused(failure) => self.tell(NamespaceFact::Refused(failure)).await,
-            Step::Recovered => self.tell(NamespaceFact::Recovered).await,
+            ListWatchEvent::Trouble(failure) => self.send(NamespaceEvent::Trouble(failure)).await,
+            ListWatchEvent::Refused(failure) => self.send(NamespaceEvent::Refused(failure)).await,
+            ListWatchEvent::Recovered => self.send(NamespaceEvent::Recovered).await,
         }
     }
 
-    async fn listed(&mut self, pods: Vec<core::Pod>) -> Result<(), Deaf> {
+    async fn listed(&mut self, pods: Vec<core::Pod>) -> Result<(), ReceiverDropped> {
         self.waiting.clear();
         self.resolving.clear();
         self.owners.begin_again();
@@ -150,17 +150,17 @@ impl Watch {
         let owners = join_all(owners).await;
         let list = pods.iter().zip(owners).map(|(pod, owners)| translate(pod, owners)).collect();
         if self.notices.ready() {
-            return self.tell(NamespaceFact::PodsListed(list)).await;
+            return self.send(NamespaceEvent::PodsListed(list)).await;
         }
         self.list = Some(list);
         Ok(())
     }
 
-    async fn changed(&mut self, pod: core::Pod) -> Result<(), Deaf> {
+    async fn changed(&mut self, pod: core::Pod) -> Result<(), ReceiverDropped> {
         let id = uid(&pod);
         if let Some(owners) = self.owners.known(&pod) {
             self.waiting.remove(&id);
-            return self.tell(NamespaceFact::PodChanged(translate(&pod, owners))).await;
+            return self.send(NamespaceEvent::PodChanged(translate(&pod, owners))).await;
         }
         if self.waiting.insert(id.clone(), pod.clone()).is_none() {
             let owners = self.owners.of(&pod);
@@ -169,34 +169,34 @@ impl Watch {
         Ok(())
     }
 
-    async fn resolved(&mut self, id: Uid, owners: Lineage) -> Result<(), Deaf> {
+    async fn resolved(&mut self, id: Uid, owners: OwnerChain) -> Result<(), ReceiverDropped> {
         match self.waiting.remove(&id) {
-            Some(pod) => self.tell(NamespaceFact::PodChanged(translate(&pod, owners))).await,
+            Some(pod) => self.send(NamespaceEvent::PodChanged(translate(&pod, owners))).await,
             None => Ok(()),
         }
     }
 
-    async fn event_step(&mut self, step: Step<core::Event>) -> Result<(), Deaf> {
+    async fn event_step(&mut self, step: ListWatchEvent<core::Event>) -> Result<(), ReceiverDropped> {
         for (notice, owner) in self.notices.take(step) {
             let Some(owner) = owner else {
-                self.tell(NamespaceFact::Notice(notice)).await?;
+                self.send(NamespaceEvent::Notice(notice)).await?;
                 continue;
             };
             let owners = self.owners.line_of(&owner);
             self.noticing.push(Box::pin(async move { about(notice, owners.await.uids) }));
         }
         match self.list.take() {
-            Some(list) => self.tell(NamespaceFact::PodsListed(list)).await,
+            Some(list) => self.send(NamespaceEvent::PodsListed(list)).await,
             None => Ok(()),
         }
     }
 
-    async fn tell(&mut self, fact: NamespaceFact) -> Result<(), Deaf> {
+    async fn send(&mut self, event: NamespaceEvent) -> Result<(), ReceiverDropped> {
         // Changes that come while the first list is held back belong behind it.
         if let Some(list) = self.list.take() {
-            self.sender.send(NamespaceFact::PodsListed(list)).await.map_err(|_| Deaf)?;
+            self.sender.send(NamespaceEvent::PodsListed(list)).await.map_err(|_| ReceiverDropped)?;
         }
-        self.sender.send(fact).await.map_err(|_| Deaf)
+        self.sender.send(event).await.map_err(|_| ReceiverDropped)
     }
 }
 

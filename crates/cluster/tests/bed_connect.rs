@@ -260,12 +260,12 @@ async fn a_connection_takes_the_new_login_of_its_context() {
     assert!(clone.apply(std::slice::from_ref(&map), DEADLINE).await.is_err());
     config["users"][0]["user"] = json!({"token": token(&space)});
     write(folder.path(), "config", &config);
-    cluster.renew(options.clone()).await.unwrap_or_else(|failure| panic!("{failure}"));
+    cluster.reload_login(options.clone()).await.unwrap_or_else(|failure| panic!("{failure}"));
     clone.apply(std::slice::from_ref(&map), DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
     // Not where the context leads elsewhere by now.
     config["clusters"][0]["cluster"]["server"] = json!("https://127.0.0.1:1");
     write(folder.path(), "config", &config);
-    assert!(cluster.renew(options).await.is_err());
+    assert!(cluster.reload_login(options).await.is_err());
     clone.apply(&[map], DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
 }
 

@@ -11,7 +11,7 @@ mod space;
 use std::collections::HashSet;
 
 use futures_util::StreamExt;
-use lilt_cluster::NamespaceFact;
+use lilt_cluster::NamespaceEvent;
 use space::{DEADLINE, Space, next, pod, running};
 
 const LINES: usize = 1500;
@@ -29,14 +29,14 @@ async fn an_api_server_restart_neither_loses_nor_doubles_facts_and_lines() {
     let restart = tokio::task::spawn_blocking(|| space::testbed(&["restart", "apiserver"]));
     let mut facts = Vec::new();
     let until_recovered = async {
-        while !facts.contains(&NamespaceFact::Recovered) {
+        while !facts.contains(&NamespaceEvent::Recovered) {
             facts.push(watch.next().await.expect("a watch does not end"));
         }
     };
     tokio::time::timeout(DEADLINE, until_recovered).await.expect("the watch recovers");
     restart.await.expect("the API server restarts");
     let trouble = facts.iter().find_map(|fact| match fact {
-        NamespaceFact::Trouble(failure) => Some(failure),
+        NamespaceEvent::Trouble(failure) => Some(failure),
         _ => None,
     });
     assert!(trouble.expect("trouble is told before recovery").message.contains("kind-lilt"), "{facts:?}");
@@ -46,7 +46,7 @@ async fn an_api_server_restart_neither_loses_nor_doubles_facts_and_lines() {
     let until_started = async {
         loop {
             let fact = watch.next().await.expect("a watch does not end");
-            let last = matches!(&fact, NamespaceFact::Notice(notice) if notice.pod().is_some_and(|pod| pod.name == "second") && notice.reason == "Started");
+            let last = matches!(&fact, NamespaceEvent::Notice(notice) if notice.pod().is_some_and(|pod| pod.name == "second") && notice.reason == "Started");
             facts.push(fact);
             if last {
                 return;
@@ -55,11 +55,13 @@ async fn an_api_server_restart_neither_loses_nor_doubles_facts_and_lines() {
     };
     // The node may take its time to ask the API server again.
     tokio::time::timeout(DEADLINE * 3, until_started).await.expect("notices come after the restart");
-    assert!(facts.iter().any(|fact| matches!(fact, NamespaceFact::PodChanged(pod) if pod.name == "second")));
+    assert!(facts.iter().any(|fact| matches!(fact, NamespaceEvent::PodChanged(pod) if pod.name == "second")));
     let notices: Vec<_> = facts
         .iter()
         .filter_map(|fact| match fact {
-            NamespaceFact::Notice(notice) => Some((notice.pod(), &notice.reason, &notice.message, notice.at)),
+            NamespaceEvent::Notice(notice) => {
+                Some((notice.pod(), &notice.reason, &notice.message, notice.at))
+            }
             _ => None,
         })
         .collect();

@@ -8,7 +8,7 @@
 #[path = "bed/space.rs"]
 mod space;
 
-use lilt_cluster::{Carried, Changes, Content, LiveChannel, Output, Put, Way};
+use lilt_cluster::{AgentUpload, Changes, Content, LiveChannel, LiveTransport, Output, Put};
 use lilt_model::cluster::ContainerState;
 use lilt_model::{Class, Timestamp};
 use serde_json::json;
@@ -20,13 +20,14 @@ const PAUSE: &str = "localhost:5000/pause:dev";
 const MODIFIED: Timestamp = Timestamp(1_700_000_000_000_000);
 
 /// The image's own tools.
-const TOOLS: Way<'static> = Way::Shell(None);
+const SHELL: LiveTransport<'static> = LiveTransport::Shell(None);
 /// lilt's agent, which comes over the connection.
-const GUEST: Way<'static> = Way::Shell(Some(Carried { program: lilt_agent_image::program, folders: &[] }));
+const UPLOADED_AGENT: LiveTransport<'static> =
+    LiveTransport::Shell(Some(AgentUpload { program: lilt_agent_image::program, folders: &[] }));
 
-async fn open(space: &Space, image: &str, way: Way<'_>) -> LiveChannel {
+async fn open(space: &Space, image: &str, transport: LiveTransport<'_>) -> LiveChannel {
     let pod = space.start(image, "trap 'exit 0' TERM; sleep 100000 & wait", running).await;
-    LiveChannel::open(&space.cluster, &pod.reference(), "main", way)
+    LiveChannel::open(&space.cluster, &pod.reference(), "main", transport)
         .await
         .unwrap_or_else(|failure| panic!("{failure}"))
 }
@@ -35,7 +36,7 @@ fn files(files: &[(&str, u32, &[u8])]) -> Changes {
     let put = |(path, mode, content): &(&str, u32, &[u8])| Put {
         path: (*path).to_owned(),
         modified: MODIFIED,
-        what: Content::File { mode: *mode, bytes: content.to_vec().into() },
+        content: Content::File { mode: *mode, bytes: content.to_vec().into() },
     };
     Changes::new(Vec::new(), files.iter().map(put).collect())
 }
@@ -61,9 +62,9 @@ async fn shell(channel: &mut LiveChannel, command: &str) -> (i32, String, String
     (code, String::from_utf8_lossy(&stdout).into_owned(), String::from_utf8_lossy(&stderr).into_owned())
 }
 
-async fn everything_works(image: &str, way: Way<'_>) {
+async fn everything_works(image: &str, transport: LiveTransport<'_>) {
     let space = Space::new("live").await;
-    let mut channel = open(&space, image, way).await;
+    let mut channel = open(&space, image, transport).await;
 
     channel
         .update(&files(&[("/app/new/a.txt", 0o640, b"one\n"), ("/app/run.sh", 0o755, b"#!/bin/sh\n")]))
@@ -137,7 +138,7 @@ async fn everything_works(image: &str, way: Way<'_>) {
 /// Files, directories with their modes, and links. As it is told by a watcher: a directory that took the place of something
 /// else is removed first, a file is not.
 async fn everything_takes_the_place_of_everything(channel: &mut LiveChannel) {
-    let put = |path: &str, what: Content| Put { path: path.to_owned(), modified: MODIFIED, what };
+    let put = |path: &str, content: Content| Put { path: path.to_owned(), modified: MODIFIED, content };
     let file = |path: &str| put(path, Content::File { mode: 0o644, bytes: path.as_bytes().to_vec().into() });
     let directory = |path: &str, mode: u32| put(path, Content::Directory { mode });
     let link = |path: &str, target: &str| put(path, Content::Link { target: target.to_owned() });
@@ -185,28 +186,28 @@ async fn everything_takes_the_place_of_everything(channel: &mut LiveChannel) {
 
 #[tokio::test]
 async fn everything_works_in_busybox() {
-    everything_works("busybox", TOOLS).await;
+    everything_works("busybox", SHELL).await;
 }
 
 #[tokio::test]
 async fn everything_works_in_debian() {
-    everything_works("debian:bookworm-slim", TOOLS).await;
+    everything_works("debian:bookworm-slim", SHELL).await;
 }
 
 #[tokio::test]
 async fn everything_works_in_busybox_with_a_guest() {
-    everything_works("busybox", GUEST).await;
+    everything_works("busybox", UPLOADED_AGENT).await;
 }
 
 #[tokio::test]
 async fn everything_works_in_debian_with_a_guest() {
-    everything_works("debian:bookworm-slim", GUEST).await;
+    everything_works("debian:bookworm-slim", UPLOADED_AGENT).await;
 }
 
 /// As somebody who may write next to nothing, where most directories let nothing be started.
 #[tokio::test]
 async fn a_guest_comes_wherever_it_can_be_and_leaves_nothing() {
-    let space = Space::new("guest").await;
+    let space = Space::new("uploaded").await;
     let mut object = space::pod("main", "busybox", "trap 'exit 0' TERM; sleep 100000 & wait");
     object["spec"]["securityContext"] = json!({"runAsUser": 1234, "runAsNonRoot": true});
     object["spec"]["volumes"] = json!([{"name": "app", "emptyDir": {}}, {"name": "other", "emptyDir": {}}]);
@@ -219,11 +220,12 @@ async fn a_guest_comes_wherever_it_can_be_and_leaves_nothing() {
     space.apply(object).await;
     let pod = space::until_pod(&mut watch, running).await.reference();
     let folders = words(&["/nowhere", "/etc", "/srv/it's an app"]);
-    let guest = Way::Shell(Some(Carried { program: lilt_agent_image::program, folders: &folders }));
-    let mut channel = LiveChannel::open(&space.cluster, &pod, "main", guest).await.unwrap();
+    let uploaded =
+        LiveTransport::Shell(Some(AgentUpload { program: lilt_agent_image::program, folders: &folders }));
+    let mut channel = LiveChannel::open(&space.cluster, &pod, "main", uploaded).await.unwrap();
     // /dev/shm can be written, and nothing there can be started.
     let look = "ls -A /dev/shm \"/srv/it's an app\"; \
-        cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -q '[0-9a-f] serve --guest' && echo serves";
+        cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -q '[0-9a-f] serve --uploaded' && echo serves";
     let nothing = "/dev/shm:\n\n/srv/it's an app:\n";
     assert_eq!(shell(&mut channel, look).await.1, format!("{nothing}serves\n"));
     assert_eq!(shell(&mut channel, "id -u; pwd; echo $lilt $M").await.1, "1234\n/etc\nits own mine\n");
@@ -238,20 +240,20 @@ async fn a_guest_comes_wherever_it_can_be_and_leaves_nothing() {
     let failure = channel.restart().await.unwrap_err();
     assert!(failure.message.contains("cannot be started anew"), "{failure}");
     drop(channel);
-    let mut tools = LiveChannel::open(&space.cluster, &pod, "main", TOOLS).await.unwrap();
+    let mut tools = LiveChannel::open(&space.cluster, &pod, "main", SHELL).await.unwrap();
     let gone = async { while shell(&mut tools, look).await.1 != "/dev/shm:\n\n/srv/it's an app:\na\n" {} };
     tokio::time::timeout(space::DEADLINE, gone).await.expect("it ends by itself");
 }
 
-/// Wherever it was on its way.
+/// Wherever it was on its transport.
 #[tokio::test]
 async fn a_guest_that_is_called_off_leaves_nothing() {
     let space = Space::new("off").await;
-    let mut tools = open(&space, "busybox", TOOLS).await;
+    let mut tools = open(&space, "busybox", SHELL).await;
     let pod = space.pod("main");
     let mut opened = 0;
     for milliseconds in (0..400).step_by(8) {
-        let opening = LiveChannel::open(&space.cluster, &pod, "main", GUEST);
+        let opening = LiveChannel::open(&space.cluster, &pod, "main", UPLOADED_AGENT);
         let limit = std::time::Duration::from_millis(milliseconds);
         opened += usize::from(tokio::time::timeout(limit, opening).await.is_ok());
     }
@@ -272,10 +274,11 @@ async fn the_tools_do_it_where_no_guest_can_be() {
         Some(b"\x7fELF that is none")
     }
     let space = Space::new("noguest").await;
-    drop(open(&space, "busybox", TOOLS).await);
+    drop(open(&space, "busybox", SHELL).await);
     for program in [none, broken] {
-        let way = Way::Shell(Some(Carried { program, folders: &[] }));
-        let mut channel = LiveChannel::open(&space.cluster, &space.pod("main"), "main", way).await.unwrap();
+        let transport = LiveTransport::Shell(Some(AgentUpload { program, folders: &[] }));
+        let mut channel =
+            LiveChannel::open(&space.cluster, &space.pod("main"), "main", transport).await.unwrap();
         channel.update(&files(&[("/app/a", 0o666, b"x")])).await.unwrap();
         let (_, listing, _) = shell(&mut channel, "stat -c %a /app/a; ls -A /tmp; echo").await;
         assert_eq!(listing, "666\n\n");
@@ -287,9 +290,9 @@ async fn the_tools_do_it_where_no_guest_can_be() {
 #[tokio::test]
 async fn output_comes_while_the_command_runs() {
     let space = Space::new("stream").await;
-    let mut channel = open(&space, "busybox", TOOLS).await;
+    let mut channel = open(&space, "busybox", SHELL).await;
     let pod = space.pod("main");
-    let mut other = LiveChannel::open(&space.cluster, &pod, "main", TOOLS).await.unwrap();
+    let mut other = LiveChannel::open(&space.cluster, &pod, "main", SHELL).await.unwrap();
     // The first command ends only when the second one, started after its output was seen, makes a file.
     let (sender, mut seen) = tokio::sync::mpsc::unbounded_channel();
     let command = words(&["sh", "-c", "echo started; until [ -e /go ]; do sleep 0.01; done"]);
@@ -308,9 +311,9 @@ async fn output_comes_while_the_command_runs() {
 #[tokio::test]
 async fn nothing_is_left_in_the_container_when_dropped() {
     let space = Space::new("dropped").await;
-    let channel = open(&space, "busybox", TOOLS).await;
+    let channel = open(&space, "busybox", SHELL).await;
     let pod = space.pod("main");
-    let mut other = LiveChannel::open(&space.cluster, &pod, "main", TOOLS).await.unwrap();
+    let mut other = LiveChannel::open(&space.cluster, &pod, "main", SHELL).await.unwrap();
     // The loops' command lines, and not the one that looks for them.
     let count = "grep -l 'lilt_bloc[k]() ' /proc/[0-9]*/cmdline 2>/dev/null | wc -l";
     assert_eq!(shell(&mut other, count).await.1.trim(), "2");
@@ -322,7 +325,7 @@ async fn nothing_is_left_in_the_container_when_dropped() {
 #[tokio::test]
 async fn a_cancelled_request_breaks_the_channel_and_says_so() {
     let space = Space::new("cancel").await;
-    let mut channel = open(&space, "busybox", TOOLS).await;
+    let mut channel = open(&space, "busybox", SHELL).await;
     let (sender, mut seen) = tokio::sync::mpsc::unbounded_channel();
     {
         let command = words(&["sh", "-c", "echo started; sleep 1000"]);
@@ -341,7 +344,7 @@ async fn a_cancelled_request_breaks_the_channel_and_says_so() {
 #[tokio::test]
 async fn a_deleted_pod_breaks_the_channel() {
     let space = Space::new("broken").await;
-    let mut channel = open(&space, "busybox", TOOLS).await;
+    let mut channel = open(&space, "busybox", SHELL).await;
     space.cluster.delete(&[space::pod("main", "", "")], Some(space::DEADLINE)).await.unwrap();
     // The container outlives the object by a moment.
     let broken = async {
@@ -353,7 +356,7 @@ async fn a_deleted_pod_breaks_the_channel() {
     };
     let failure = tokio::time::timeout(space::DEADLINE, broken).await.expect("the channel breaks");
     assert_eq!(failure.class(), Class::Environment, "{failure}");
-    let failure = LiveChannel::open(&space.cluster, &space.pod("main"), "main", TOOLS).await.unwrap_err();
+    let failure = LiveChannel::open(&space.cluster, &space.pod("main"), "main", SHELL).await.unwrap_err();
     assert!(failure.message.contains("gone"), "{failure}");
 }
 
@@ -365,7 +368,7 @@ async fn who_may_not_write_is_told() {
     let mut watch = space.watch();
     space.apply(object).await;
     let pod = space::until_pod(&mut watch, running).await;
-    let mut channel = LiveChannel::open(&space.cluster, &pod.reference(), "main", TOOLS).await.unwrap();
+    let mut channel = LiveChannel::open(&space.cluster, &pod.reference(), "main", SHELL).await.unwrap();
     let failure = channel.update(&files(&[("/etc/hosts2", 0o644, b"x")])).await.unwrap_err();
     assert!(failure.to_string().contains("Permission denied"), "{failure}");
     assert!(failure.hint.is_some());
@@ -381,6 +384,6 @@ async fn a_container_without_a_shell_says_so() {
     let pod =
         space::until_pod(&mut watch, |pod| matches!(pod.containers[0].state, ContainerState::Running { .. }))
             .await;
-    let failure = LiveChannel::open(&space.cluster, &pod.reference(), "main", TOOLS).await.unwrap_err();
+    let failure = LiveChannel::open(&space.cluster, &pod.reference(), "main", SHELL).await.unwrap_err();
     assert!(failure.message.contains("needs `sh`"), "{failure}");
 }

@@ -12,7 +12,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use base64::Engine as _;
-use lilt_cluster::{Applied, ApplyOptions, DeleteOutcome, Preview, Remembered};
+use lilt_cluster::{Applied, ApplyOptions, DeleteOutcome, KnownObject, Preview};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
@@ -295,15 +295,15 @@ async fn what_is_known_to_be_so_is_not_applied_again() {
     let mut web = deployment(json!({"name": "main", "image": "busybox"}));
     web["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "tilt"});
     let first = space.applied(&web, &options(ServerSideApply::Auto)).await;
-    let remembered = Remembered { manifest: first.manifest.clone(), mark: first.mark.clone() };
+    let known = KnownObject { manifest: first.manifest.clone(), fingerprint: first.fingerprint.clone() };
     let known = |many| ApplyOptions {
-        remembered: [(ObjectRef::of(&web).unwrap(), remembered.clone())].into(),
+        known: [(ObjectRef::of(&web).unwrap(), known.clone())].into(),
         many,
         ..options(ServerSideApply::Auto)
     };
     for many in [true, false] {
         let again = space.applied(&web, &known(many)).await;
-        assert_eq!((again.changed, &again.uid, &again.mark), (false, &first.uid, &first.mark));
+        assert_eq!((again.changed, &again.uid, &again.fingerprint), (false, &first.uid, &first.fingerprint));
     }
     space.kubectl(&["set", "image", "deployment/web", "main=other"], &Value::Null);
     let mended = space.applied(&web, &known(false)).await;

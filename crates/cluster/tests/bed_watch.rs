@@ -11,7 +11,7 @@ mod space;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use lilt_cluster::NamespaceFact;
+use lilt_cluster::NamespaceEvent;
 use lilt_model::cluster::{ContainerState, PodPhase, Subject};
 use serde_json::{Value, json};
 use space::{Space, next, pod, until_pod};
@@ -29,7 +29,7 @@ fn deployment(name: &str, image: &str, command: &str) -> Value {
 async fn a_deployment_becomes_ready_and_owns_its_pod() {
     let space = Space::new("watch").await;
     let mut watch = space.watch();
-    assert_eq!(next(&mut watch, "the first list").await, NamespaceFact::PodsListed(Vec::new()));
+    assert_eq!(next(&mut watch, "the first list").await, NamespaceEvent::PodsListed(Vec::new()));
     let applied = space.apply(deployment("web", "busybox", "sleep 1000")).await;
     let pod = until_pod(&mut watch, |pod| pod.ready).await;
     assert_eq!(pod.owners.len(), 2, "{pod:?}");
@@ -48,7 +48,7 @@ async fn a_deployment_becomes_ready_and_owns_its_pod() {
     let mut second = space.watch();
     // Events are another list: either may come first.
     let pods = loop {
-        if let NamespaceFact::PodsListed(pods) = next(&mut second, "the list").await {
+        if let NamespaceEvent::PodsListed(pods) = next(&mut second, "the list").await {
             break pods;
         }
     };
@@ -57,7 +57,7 @@ async fn a_deployment_becomes_ready_and_owns_its_pod() {
     space.cluster.delete(&[deployment("web", "", "")], None).await.unwrap();
     let gone = async {
         loop {
-            if let NamespaceFact::PodGone(gone) = next(&mut watch, "the pod to go").await {
+            if let NamespaceEvent::PodGone(gone) = next(&mut watch, "the pod to go").await {
                 return gone;
             }
         }
@@ -101,12 +101,12 @@ async fn a_missing_image_says_so_in_status_and_notice() {
     let search = async {
         while status.is_none() || notice.is_none() {
             match watch.next().await.unwrap() {
-                NamespaceFact::PodChanged(pod)
+                NamespaceEvent::PodChanged(pod)
                     if pod.status == "ErrImagePull" || pod.status == "ImagePullBackOff" =>
                 {
                     status = pod.message;
                 }
-                NamespaceFact::Notice(one) if one.warning => notice = Some(one),
+                NamespaceEvent::Notice(one) if one.warning => notice = Some(one),
                 _ => {}
             }
         }
@@ -158,7 +158,7 @@ async fn old_notices_are_not_told() {
     let mut told = Vec::new();
     let search = async {
         loop {
-            if let NamespaceFact::Notice(notice) = watch.next().await.unwrap() {
+            if let NamespaceEvent::Notice(notice) = watch.next().await.unwrap() {
                 told.extend(notice.pod().map(|pod| pod.name.clone()));
                 if notice.reason == "Started" {
                     return;
@@ -182,7 +182,7 @@ async fn what_keeps_pods_from_being_made_is_told_with_whose_it_is() {
         let mut watch = space.watch();
         let search = async {
             loop {
-                let NamespaceFact::Notice(notice) = watch.next().await.unwrap() else { continue };
+                let NamespaceEvent::Notice(notice) = watch.next().await.unwrap() else { continue };
                 if let Subject::Object { object, uids } = &notice.about
                     && object.kind == "ReplicaSet"
                 {

@@ -107,7 +107,7 @@ async fn query_object(
     let redactor = context.logs.redactor();
     let mut conditions = state.conditions;
     conditions.iter_mut().for_each(|it| redactor.redact_in_place(&mut it.message));
-    let remark = if state.going { "is being deleted" } else { "" };
+    let remark = if state.is_deleting { "is being deleted" } else { "" };
     ReportedObject { name, conditions, remark: remark.to_owned() }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::ownership::{FIELD_MANAGER, LAST_APPLIED};
 use super::server_side::acceptable;
-use super::target::{Manner, Target};
+use super::target::{Target, WriteOptions};
 use super::{Remark, merge};
 use crate::error::code;
 
@@ -19,7 +19,7 @@ impl Target<'_> {
     pub(super) async fn write_client_side(
         &self,
         body: &Value,
-        manner: Manner,
+        options: WriteOptions,
         remarks: &mut Vec<Remark>,
     ) -> kube::Result<DynamicObject> {
         let wanted = acceptable(&annotated(body));
@@ -27,8 +27,8 @@ impl Target<'_> {
         loop {
             let current = self.api.get_opt(&self.object.name).await?;
             let result = match &current {
-                None => self.create(&wanted, manner).await,
-                Some(current) => self.merge(&wanted, current, manner, remarks).await,
+                None => self.create(&wanted, options).await,
+                Some(current) => self.merge(&wanted, current, options, remarks).await,
             };
             match result {
                 // It has come, gone or changed meanwhile.
@@ -38,8 +38,8 @@ impl Target<'_> {
         }
     }
 
-    async fn create(&self, wanted: &Value, manner: Manner) -> kube::Result<DynamicObject> {
-        let parameters = PostParams { dry_run: manner.dry, field_manager: Some(FIELD_MANAGER.to_owned()) };
+    async fn create(&self, wanted: &Value, options: WriteOptions) -> kube::Result<DynamicObject> {
+        let parameters = PostParams { dry_run: options.dry, field_manager: Some(FIELD_MANAGER.to_owned()) };
         let object = serde_json::from_value(wanted.clone()).map_err(kube::Error::SerdeError)?;
         self.api.create(&parameters, &object).await
     }
@@ -48,13 +48,13 @@ impl Target<'_> {
         &self,
         wanted: &Value,
         current: &DynamicObject,
-        manner: Manner,
+        options: WriteOptions,
         remarks: &mut Vec<Remark>,
     ) -> kube::Result<DynamicObject> {
         let now = serde_json::to_value(current).map_err(kube::Error::SerdeError)?;
         let before = last_applied(&now);
         let mut wanted = wanted.clone();
-        if !manner.overwrite && matches!(self.object.kind.as_str(), "ConfigMap" | "Secret") {
+        if !options.overwrite && matches!(self.object.kind.as_str(), "ConfigMap" | "Secret") {
             let kept = keep_edited(&before, &now, &mut wanted);
             if !kept.is_empty() {
                 let fields = kept.join(", ");
@@ -69,7 +69,7 @@ impl Target<'_> {
         // Refused if it is another one by now.
         patch["metadata"]["resourceVersion"] = json!(current.metadata.resource_version);
         let parameters = PatchParams {
-            dry_run: manner.dry,
+            dry_run: options.dry,
             field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PatchParams::default()
         };

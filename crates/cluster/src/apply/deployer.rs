@@ -1,6 +1,6 @@
 //! Which session deployed a workload last, so that sessions that deploy the same objects can name each other.
 //!
-//! The name is an annotation beside the manifest, with a field manager of its own: it is neither compared with manifests
+//! The name is an annotation beside the manifest, with a field manager of its own: it is neither diff with manifests
 //! nor part of what makes an object another one, and an apply that changes nothing leaves it alone.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};

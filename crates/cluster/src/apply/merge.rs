@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 /// Lists of Kubernetes' own kinds that are merged, with what tells their elements apart.
-const KEYS: &[(&str, &[&str])] = &[
+const MERGE_KEYS: &[(&str, &[&str])] = &[
     ("containers", &["name"]),
     ("initContainers", &["name"]),
     ("ephemeralContainers", &["name"]),
@@ -70,7 +70,7 @@ impl Merge {
             (Value::Object(new), Value::Object(now)) => {
                 let merged = Value::Object(self.fields(before, new, now));
                 let exclusive = self.keyed && EXCLUSIVE.contains(&field) && merged != *current;
-                if exclusive { only(&merged, new) } else { merged }
+                if exclusive { retain_fields(&merged, new) } else { merged }
             }
             (Value::Array(new), Value::Array(now)) => self.list(field, before, new, now),
             _ => without_nulls(wanted),
@@ -109,8 +109,9 @@ impl Merge {
             let kept = now.iter().filter(|it| !before.contains(it) && !wanted.contains(it));
             return wanted.iter().chain(kept).cloned().collect();
         }
-        let keys = KEYS.iter().find(|(name, _)| self.keyed && *name == field).map(|(_, keys)| *keys);
-        let key = keys.into_iter().flatten().find(|key| tells_apart(key, wanted) && tells_apart(key, now));
+        let keys = MERGE_KEYS.iter().find(|(name, _)| self.keyed && *name == field).map(|(_, keys)| *keys);
+        let key =
+            keys.into_iter().flatten().find(|key| is_unique_key(key, wanted) && is_unique_key(key, now));
         let Some(key) = key else { return wanted.iter().map(without_nulls).collect() };
         let named = |list: &[Value], element: &Value| -> Option<Value> {
             list.iter().find(|other| other[*key] == element[*key]).cloned()
@@ -125,14 +126,14 @@ impl Merge {
 }
 
 /// Whether all elements have the field and no two the same in it: names of variables may come twice.
-fn tells_apart(key: &str, elements: &[Value]) -> bool {
+fn is_unique_key(key: &str, elements: &[Value]) -> bool {
     elements.iter().enumerate().all(|(at, element)| {
         let value = element.get(key);
         value.is_some() && elements[..at].iter().all(|earlier| earlier.get(key) != value)
     })
 }
 
-fn only(merged: &Value, wanted: &Map<String, Value>) -> Value {
+fn retain_fields(merged: &Value, wanted: &Map<String, Value>) -> Value {
     let fields = merged.as_object().into_iter().flatten();
     let fields = fields.filter(|(key, _)| wanted.contains_key(*key));
     Value::Object(fields.map(|(key, value)| (key.clone(), value.clone())).collect())

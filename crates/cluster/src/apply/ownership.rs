@@ -32,7 +32,7 @@ pub(super) fn takeover(meta: &ObjectMeta) -> Option<Takeover> {
     left.extend(others);
     let mut fields = ours.and_then(|entry| entry.fields_v1.clone()).map_or_else(|| json!({}), |it| it.0);
     for entry in &taken {
-        join(&mut fields, entry.fields_v1.as_ref().map_or(&Value::Null, |it| &it.0));
+        merge_fields(&mut fields, entry.fields_v1.as_ref().map_or(&Value::Null, |it| &it.0));
     }
     left.retain(|entry| !is_ours(entry));
     left.push(ManagedFieldsEntry {
@@ -91,10 +91,10 @@ fn is_client_side(entry: &ManagedFieldsEntry) -> bool {
         && (notes || manager == KUBECTL_APPLY || manager == FIELD_MANAGER)
 }
 
-pub(crate) fn join(into: &mut Value, from: &Value) {
+pub(crate) fn merge_fields(into: &mut Value, from: &Value) {
     let (Value::Object(into), Value::Object(from)) = (into, from) else { return };
     for (key, value) in from {
-        join(into.entry(key.clone()).or_insert_with(|| json!({})), value);
+        merge_fields(into.entry(key.clone()).or_insert_with(|| json!({})), value);
     }
 }
 
@@ -114,7 +114,7 @@ impl Conflict {
     }
 
     /// People change objects with kubectl's other commands.
-    pub(super) fn is_by_hand(&self) -> bool {
+    pub(super) fn is_manual_edit(&self) -> bool {
         self.manager.starts_with("kubectl")
     }
 }
@@ -131,7 +131,7 @@ pub(super) fn conflicts(status: &Status) -> Vec<Conflict> {
 }
 
 /// `kubectl-edit (.data.key, .data.other), helm (.spec.replicas)`
-pub(super) fn owners(conflicts: &[Conflict]) -> String {
+pub(super) fn describe_owners(conflicts: &[Conflict]) -> String {
     let mut managers: Vec<&str> = conflicts.iter().map(|conflict| conflict.manager.as_str()).collect();
     managers.sort_unstable();
     managers.dedup();

@@ -8,12 +8,12 @@ use lilt_model::settings::ServerSideApply;
 use serde_json::Value;
 
 use super::ownership::is_autoscaled;
-use super::target::{Manner, Target, is_create_once, is_immutable};
-use super::{AT_ONCE, OtherDeployer, deployer, reference, refusal};
+use super::target::{Target, WriteOptions, is_create_once, is_immutable};
+use super::{MAX_CONCURRENT, OtherDeployer, deployer, reference, rejection};
 use crate::connect::Cluster;
 use crate::difference::{FieldChange, differences};
-use crate::error::{causes_of_status, is_missing};
-use crate::inject::agent::{mentions_the_agent, set_aside, set_contents_aside};
+use crate::error::{causes_of_status, is_not_found};
+use crate::inject::agent::{strip_agent, strip_image_content, uses_agent};
 
 /// What would become of an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ impl Cluster {
             let preview = self.preview_one(&object, body, all, merge).await;
             (object, preview.unwrap_or_else(Preview::Refused))
         });
-        Ok(stream::iter(work).buffered(AT_ONCE).collect().await)
+        Ok(stream::iter(work).buffered(MAX_CONCURRENT).collect().await)
     }
 
     /// Which fields of an object in the cluster are not as its manifest says; none if it is not there. What others fill
@@ -81,7 +81,7 @@ impl Cluster {
         };
         let mut changes = match merge {
             Some(merge) => target.differences(manifest, merge).await?,
-            None => target.strayed(manifest).await.map_err(|error| target.refused(&error))?,
+            None => target.diff_forced(manifest).await.map_err(|error| target.refused(&error))?,
         };
         let scaled = is_autoscaled(&meta);
         let by_right = |path: &str| path.ends_with("caBundle") || (scaled && path == "spec.replicas");
@@ -104,18 +104,18 @@ impl Cluster {
         let kind = match found.map_err(|error| self.failure("asking which kinds it knows", &error))? {
             Some(kind) => kind,
             None if super::defines(all, object) => return Ok(Preview::Create),
-            None => return Err(refusal::unknown_kind(object)),
+            None => return Err(rejection::unknown_kind(object)),
         };
         let target = self.target(object, kind);
         let current = target.api.get_metadata_opt(&target.object.name).await;
         if current.map_err(|error| target.refused(&error))?.is_none() {
             return target.preview_creation(body, all, merge).await;
         }
-        match target.compared(body, merge).await {
+        match target.diff(body, merge).await {
             Ok(changes) if changes.is_empty() => Ok(Preview::Unchanged),
             Ok(changes) if is_create_once(body) => Ok(Preview::Keep(changes)),
             Ok(changes) => Ok(Preview::Change(changes)),
-            Err(error) if is_immutable(&error) && !target.holds_others() => {
+            Err(error) if is_immutable(&error) && !target.deletion_loses_data() => {
                 Ok(Preview::Recreate(causes_of_status(&error)))
             }
             Err(error) => Err(target.refused(&error)),
@@ -129,31 +129,27 @@ impl Target<'_> {
         body: &Value,
         merge: ServerSideApply,
     ) -> Result<Vec<FieldChange>, Failure> {
-        self.compared(body, merge).await.map_err(|error| self.refused(&error))
+        self.diff(body, merge).await.map_err(|error| self.refused(&error))
     }
 
     /// The object as it is against what it would become if what is in the body were as it says, whoever set it.
-    async fn strayed(&self, body: &Value) -> kube::Result<Vec<FieldChange>> {
+    async fn diff_forced(&self, body: &Value) -> kube::Result<Vec<FieldChange>> {
         let before = self.api.get(&self.object.name).await?;
         let after = self.patch(body, true, true).await?;
         Ok(differences(&value(before)?, &value(after)?))
     }
 
     /// The object as it is against what it would become.
-    pub(super) async fn compared(
-        &self,
-        body: &Value,
-        merge: ServerSideApply,
-    ) -> kube::Result<Vec<FieldChange>> {
+    pub(super) async fn diff(&self, body: &Value, merge: ServerSideApply) -> kube::Result<Vec<FieldChange>> {
         let before = self.api.get(&self.object.name).await?;
-        let manner = Manner { merge, overwrite: true, dry: true };
-        let after = self.write(body, Some(&before.metadata), manner, &mut Vec::new()).await?;
+        let options = WriteOptions { merge, overwrite: true, dry: true };
+        let after = self.write(body, Some(&before.metadata), options, &mut Vec::new()).await?;
         let (mut before, mut after) = (value(before)?, value(after)?);
         // A manifest knows nothing of what live updates need in its pods.
-        if !mentions_the_agent(body) {
-            set_aside(&mut before, &mut after);
+        if !uses_agent(body) {
+            strip_agent(&mut before, &mut after);
         }
-        set_contents_aside(&mut before, &mut after);
+        strip_image_content(&mut before, &mut after);
         Ok(differences(&before, &after))
     }
 
@@ -163,11 +159,11 @@ impl Target<'_> {
         all: &[Value],
         merge: ServerSideApply,
     ) -> Result<Preview, Failure> {
-        let manner = Manner { merge, overwrite: true, dry: true };
-        match self.write(body, None, manner, &mut Vec::new()).await {
+        let options = WriteOptions { merge, overwrite: true, dry: true };
+        match self.write(body, None, options, &mut Vec::new()).await {
             Ok(_) => Ok(Preview::Create),
             // Its namespace comes with the same apply.
-            Err(error) if is_missing(&error) && brings_namespace(all, &self.object.namespace) => {
+            Err(error) if is_not_found(&error) && creates_namespace(all, &self.object.namespace) => {
                 Ok(Preview::Create)
             }
             Err(error) => Err(self.refused(&error)),
@@ -179,6 +175,6 @@ fn value(object: DynamicObject) -> kube::Result<Value> {
     serde_json::to_value(object).map_err(kube::Error::SerdeError)
 }
 
-fn brings_namespace(all: &[Value], namespace: &str) -> bool {
+fn creates_namespace(all: &[Value], namespace: &str) -> bool {
     all.iter().any(|object| object["kind"] == "Namespace" && object["metadata"]["name"] == *namespace)
 }

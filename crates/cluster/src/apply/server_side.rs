@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Remark;
 use super::ownership::{self, Conflict, FIELD_MANAGER};
-use super::target::{Manner, Target};
+use super::target::{Target, WriteOptions};
 use crate::error::{code, status};
 
 impl Target<'_> {
@@ -17,21 +17,21 @@ impl Target<'_> {
         &self,
         body: &Value,
         before: Option<&ObjectMeta>,
-        manner: Manner,
+        options: WriteOptions,
         remarks: &mut Vec<Remark>,
     ) -> kube::Result<DynamicObject> {
-        let keeps = !manner.overwrite && matches!(self.object.kind.as_str(), "ConfigMap" | "Secret");
+        let keeps = !options.overwrite && matches!(self.object.kind.as_str(), "ConfigMap" | "Secret");
         // What a person applied since is an edit like any other.
         let edited = keeps && before.is_some_and(ownership::is_applied_over);
         if let Some(takeover) = before.filter(|_| !edited).and_then(ownership::takeover) {
-            if manner.dry {
+            if options.dry {
                 // Taking over is a change of its own: what both come to is what merging here comes to.
-                return self.write_client_side(body, manner, remarks).await;
+                return self.write_client_side(body, options, remarks).await;
             }
             self.take_over(takeover, remarks).await?;
         }
         let mut body = acceptable(body);
-        let error = match self.patch(&body, manner.dry, false).await {
+        let error = match self.patch(&body, options.dry, false).await {
             Err(error) if code(&error) == Some(409) => error,
             result => return result,
         };
@@ -40,8 +40,9 @@ impl Target<'_> {
             return Err(error);
         }
         let applied_before = before.is_some_and(ownership::was_applied);
-        let is_edited =
-            |conflict: &Conflict| conflict.data_key().is_some() && (applied_before || conflict.is_by_hand());
+        let is_edited = |conflict: &Conflict| {
+            conflict.data_key().is_some() && (applied_before || conflict.is_manual_edit())
+        };
         let (kept, taken): (Vec<Conflict>, Vec<Conflict>) =
             conflicts.into_iter().partition(|conflict| keeps && is_edited(conflict));
         for (list, key) in kept.iter().filter_map(Conflict::data_key) {
@@ -51,14 +52,14 @@ impl Target<'_> {
             remarks.push(Remark::warning(format!(
                 "{}: kept what was changed in the cluster by {}; trigger the resource to overwrite it",
                 self.object,
-                ownership::owners(&kept)
+                ownership::describe_owners(&kept)
             )));
         }
         if !taken.is_empty() {
-            let whose = ownership::owners(&taken);
+            let whose = ownership::describe_owners(&taken);
             remarks.push(Remark::note(format!("{}: took fields from {whose}", self.object)));
         }
-        self.patch(&body, manner.dry, true).await
+        self.patch(&body, options.dry, true).await
     }
 
     pub(super) async fn patch(&self, body: &Value, dry: bool, force: bool) -> kube::Result<DynamicObject> {

@@ -10,21 +10,21 @@ use lilt_model::{Failure, Uid};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::limit::Limit;
-use super::{Applied, ApplyOptions, Remark, content, deployer, pause, refusal};
+use super::pausable_timeout::PausableTimeout;
+use super::{Applied, ApplyOptions, Remark, content, deployer, pause, rejection};
 use crate::connect::Cluster;
-use crate::delete::still_there;
+use crate::delete::not_deleted;
 use crate::error::{causes_of_status, code, status};
+use crate::fingerprint;
 use crate::inject::has_pod_template;
 use crate::kinds::Kind;
-use crate::marks;
 
 /// An object with this annotation is made where it is missing and otherwise left as it is.
 pub(crate) const CREATE_ONCE: &str = "lilt.dev/create-once";
 /// How long something that is to be made anew may take to go, beyond the time that it is given by its manifest.
-const DEPARTURE: Duration = Duration::from_secs(30);
-/// How many fields of a difference are told.
-pub(super) const TOLD: usize = 10;
+const DELETION_TIMEOUT: Duration = Duration::from_secs(30);
+/// How bulk fields of a difference are listed_fields.
+pub(super) const MAX_LISTED_FIELDS: usize = 10;
 
 pub(super) struct Target<'a> {
     pub(super) cluster: &'a Cluster,
@@ -35,7 +35,7 @@ pub(super) struct Target<'a> {
 
 /// How one request is meant.
 #[derive(Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct WriteOptions {
     pub(super) merge: ServerSideApply,
     pub(super) overwrite: bool,
     /// Nothing is changed: the answer says what would be.
@@ -48,27 +48,27 @@ impl Target<'_> {
         &self,
         object: &ObjectRef,
         body: &Value,
-        how: &ApplyOptions<'_>,
+        options: &ApplyOptions<'_>,
     ) -> Option<Applied> {
-        let remembered = how.remembered.get(object).filter(|_| object.kind != "Job")?;
-        let manifest = marks::digest(body);
-        if how.overwrite || remembered.manifest != manifest {
+        let known = options.known.get(object).filter(|_| object.kind != "Job")?;
+        let manifest = fingerprint::digest(body);
+        if options.overwrite || known.manifest != manifest {
             return None;
         }
-        let listed = match how.many {
+        let listed = match options.bulk {
             true => self.cluster.listed(&self.kind, &self.object.namespace, &self.object.name).await,
             false => None,
         };
-        let (uid, mark) = match listed {
+        let (uid, fingerprint) = match listed {
             Some(listed) => listed,
             None => {
                 let meta = self.metadata().await?;
-                (Uid::new(meta.uid.as_deref().unwrap_or_default()), marks::mark(&meta))
+                (Uid::new(meta.uid.as_deref().unwrap_or_default()), fingerprint::fingerprint(&meta))
             }
         };
-        (mark == remembered.mark).then(|| Applied {
+        (fingerprint == known.fingerprint).then(|| Applied {
             object: self.object.clone(),
-            mark,
+            fingerprint,
             manifest,
             changed: false,
             recreated: false,
@@ -83,21 +83,21 @@ impl Target<'_> {
     pub(super) async fn apply(
         &self,
         body: &Value,
-        how: &ApplyOptions<'_>,
-        limit: &Limit,
+        options: &ApplyOptions<'_>,
+        limit: &PausableTimeout,
     ) -> Result<Applied, Failure> {
         let before = self.metadata().await;
         if is_create_once(body)
             && let Some(before) = &before
         {
-            return self.leave(body, before, how).await;
+            return self.keep_existing(body, before, options).await;
         }
         let mut remarks = Vec::new();
-        let manner = Manner { merge: how.merge, overwrite: how.overwrite, dry: false };
+        let write = WriteOptions { merge: options.merge, overwrite: options.overwrite, dry: false };
         let mut recreated = false;
-        let mut after = match self.write(body, before.as_ref(), manner, &mut remarks).await {
+        let mut after = match self.write(body, before.as_ref(), write, &mut remarks).await {
             Ok(object) => object,
-            Err(error) if is_immutable(&error) && before.is_some() && !self.holds_others() => {
+            Err(error) if is_immutable(&error) && before.is_some() && !self.deletion_loses_data() => {
                 recreated = true;
                 remarks.push(Remark::note(format!(
                     "{} is deleted and made anew: {}",
@@ -105,23 +105,24 @@ impl Target<'_> {
                     first_line(&causes_of_status(&error))
                 )));
                 self.delete_and_wait(limit).await?;
-                self.write(body, None, manner, &mut remarks).await.map_err(|error| self.refused(&error))?
+                self.write(body, None, write, &mut remarks).await.map_err(|error| self.refused(&error))?
             }
             Err(error) => return Err(self.refused(&error)),
         };
         // An apply may land on an object that is on its way out, and would go with it.
         if after.metadata.deletion_timestamp.is_some() {
             recreated = true;
-            self.wait_gone(after.metadata.uid.as_deref(), limit).await?;
-            let again = self.write(body, None, manner, &mut remarks).await;
+            self.wait_deleted(after.metadata.uid.as_deref(), limit).await?;
+            let again = self.write(body, None, write, &mut remarks).await;
             after = again.map_err(|error| self.refused(&error))?;
         }
         // Not by the version of the object: controllers write into its status meanwhile.
-        let is_as_before =
-            before.as_ref().is_some_and(|before| marks::mark(before) == marks::mark(&after.metadata));
+        let is_as_before = before.as_ref().is_some_and(|before| {
+            fingerprint::fingerprint(before) == fingerprint::fingerprint(&after.metadata)
+        });
         let changed = recreated || !is_as_before;
         let mut other_deployer = None;
-        if let Some(own) = how.deployer.filter(|_| has_pod_template(body)) {
+        if let Some(own) = options.deployer.filter(|_| has_pod_template(body)) {
             other_deployer = before.as_ref().and_then(|meta| deployer::other(meta, own));
             if changed {
                 let noted = self.record_deployer(before.as_ref().filter(|_| !recreated), own).await;
@@ -145,8 +146,8 @@ impl Target<'_> {
             object: self.object.clone(),
             content: content::applied(body, &self.object, &uid),
             uid,
-            mark: marks::mark(meta),
-            manifest: marks::digest(body),
+            fingerprint: fingerprint::fingerprint(meta),
+            manifest: fingerprint::digest(body),
             changed: false,
             recreated: false,
             complete: false,
@@ -155,31 +156,32 @@ impl Target<'_> {
         }
     }
 
-    /// It is there and is not to be changed: only what differs is told.
-    async fn leave(
+    /// It is there and is not to be changed: only what differs is listed_fields.
+    async fn keep_existing(
         &self,
         body: &Value,
         before: &ObjectMeta,
-        how: &ApplyOptions<'_>,
+        options: &ApplyOptions<'_>,
     ) -> Result<Applied, Failure> {
-        let differences = self.differences(body, how.merge).await?;
+        let differences = self.differences(body, options.merge).await?;
         let mut remarks = Vec::new();
         if !differences.is_empty() {
-            let mut told: Vec<String> = differences.iter().take(TOLD).map(ToString::to_string).collect();
-            if differences.len() > TOLD {
-                told.push(format!("and {} more", differences.len() - TOLD));
+            let mut listed_fields: Vec<String> =
+                differences.iter().take(MAX_LISTED_FIELDS).map(ToString::to_string).collect();
+            if differences.len() > MAX_LISTED_FIELDS {
+                listed_fields.push(format!("and {} more", differences.len() - MAX_LISTED_FIELDS));
             }
             remarks.push(Remark::warning(format!(
                 "{} is left as it is in the cluster ({CREATE_ONCE}); the YAML would change: {}",
                 self.object,
-                told.join("; ")
+                listed_fields.join("; ")
             )));
         }
         Ok(Applied { remarks, ..self.applied(body, before) })
     }
 
     /// More would go with it than comes back with its manifest: data, or all objects of a kind.
-    pub(super) fn holds_others(&self) -> bool {
+    pub(super) fn deletion_loses_data(&self) -> bool {
         const HOLDERS: [&str; 4] =
             ["PersistentVolumeClaim", "PersistentVolume", "CustomResourceDefinition", "Namespace"];
         HOLDERS.contains(&self.object.kind.as_str())
@@ -190,20 +192,20 @@ impl Target<'_> {
         &self,
         body: &Value,
         before: Option<&ObjectMeta>,
-        manner: Manner,
+        options: WriteOptions,
         remarks: &mut Vec<Remark>,
     ) -> kube::Result<DynamicObject> {
-        match manner.merge {
-            ServerSideApply::Never => self.write_client_side(body, manner, remarks).await,
-            ServerSideApply::Always => self.write_server_side(body, before, manner, remarks).await,
-            ServerSideApply::Auto => match self.write_server_side(body, before, manner, remarks).await {
+        match options.merge {
+            ServerSideApply::Never => self.write_client_side(body, options, remarks).await,
+            ServerSideApply::Always => self.write_server_side(body, before, options, remarks).await,
+            ServerSideApply::Auto => match self.write_server_side(body, before, options, remarks).await {
                 Err(error) if is_untypable(&error) => {
                     remarks.push(Remark::warning(format!(
                         "{} is merged on this machine, because the API server cannot: {}",
                         self.object,
                         first_line(&causes_of_status(&error))
                     )));
-                    self.write_client_side(body, manner, remarks).await
+                    self.write_client_side(body, options, remarks).await
                 }
                 result => result,
             },
@@ -215,7 +217,7 @@ impl Target<'_> {
         self.api.get_metadata_opt(&self.object.name).await.ok().flatten().map(|object| object.metadata)
     }
 
-    async fn delete_and_wait(&self, limit: &Limit) -> Result<(), Failure> {
+    async fn delete_and_wait(&self, limit: &PausableTimeout) -> Result<(), Failure> {
         let current =
             self.api.get_metadata_opt(&self.object.name).await.map_err(|error| self.refused(&error))?;
         let uid = current.and_then(|object| object.metadata.uid);
@@ -224,26 +226,26 @@ impl Target<'_> {
             Err(error) if code(&error) == Some(404) => {}
             Err(error) => return Err(self.refused(&error)),
         }
-        self.wait_gone(uid.as_deref(), limit).await
+        self.wait_deleted(uid.as_deref(), limit).await
     }
 
     /// How long that takes is for the pod to say: it does not count as time of the apply.
-    async fn wait_gone(&self, uid: Option<&str>, limit: &Limit) -> Result<(), Failure> {
-        let rest = limit.suspend();
+    async fn wait_deleted(&self, uid: Option<&str>, limit: &PausableTimeout) -> Result<(), Failure> {
+        let remaining = limit.pause();
         let since = Instant::now();
         loop {
             let current =
                 self.api.get_metadata_opt(&self.object.name).await.map_err(|error| self.refused(&error))?;
             let Some(leaving) = current.filter(|object| object.metadata.uid.as_deref() == uid) else { break };
             let grace = leaving.metadata.deletion_grace_period_seconds.unwrap_or(0);
-            let patience = DEPARTURE + Duration::from_secs(u64::try_from(grace).unwrap_or(0));
+            let patience = DELETION_TIMEOUT + Duration::from_secs(u64::try_from(grace).unwrap_or(0));
             if since.elapsed() > patience {
                 let finalizers = leaving.metadata.finalizers.unwrap_or_default();
-                return Err(still_there(&self.object, patience, &finalizers));
+                return Err(not_deleted(&self.object, patience, &finalizers));
             }
             pause().await;
         }
-        limit.resume(rest);
+        limit.resume(remaining);
         Ok(())
     }
 
@@ -266,19 +268,21 @@ impl Target<'_> {
 
     pub(super) fn refused(&self, error: &kube::Error) -> Failure {
         match (code(error), status(error)) {
-            (Some(403), Some(status)) if refusal::is_quota(status) => refusal::quota(&self.object, status),
+            (Some(403), Some(status)) if rejection::is_quota(status) => {
+                rejection::quota(&self.object, status)
+            }
             (Some(403), _) if !is_immutable(error) => {
                 self.cluster.forbidden(&format!("to apply {}", self.object), error)
             }
-            (_, Some(status)) if is_immutable(error) && self.holds_others() => {
-                refusal::kept(&self.object, status)
+            (_, Some(status)) if is_immutable(error) && self.deletion_loses_data() => {
+                rejection::not_replaceable(&self.object, status)
             }
             (Some(404), _) => {
                 self.cluster.kinds.forget(&self.kind);
-                refusal::missing(&self.object, causes_of_status(error))
+                rejection::missing(&self.object, causes_of_status(error))
             }
             (Some(401) | None, _) | (_, None) => self.cluster.failure("applying", error),
-            (_, Some(status)) => refusal::refused(&self.object, status),
+            (_, Some(status)) => rejection::rejected(&self.object, status),
         }
     }
 }

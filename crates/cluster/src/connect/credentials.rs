@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Config;
 use kube::config::ExecConfig;
 
-use super::login::{self, Given, LoginFailed, PluginOutput};
+use super::exec_plugin::{self, Credentials, LoginError, PluginOutput};
 use super::oidc::Oidc;
 
 /// Token files are read again after this time, as client-go does.
@@ -19,13 +19,13 @@ const TOKEN_FILE_PERIOD: SignedDuration = SignedDuration::from_secs(60);
 pub(super) type Origin = Option<(PathBuf, String)>;
 
 #[derive(Clone)]
-pub(super) enum Source {
+pub(super) enum CredentialSource {
     Exec(Box<ExecConfig>),
     Oidc(Oidc),
     TokenFile(TokenFile),
 }
 
-impl Source {
+impl CredentialSource {
     /// Takes the source out of a configuration, so that kube does not use it, too.
     pub(super) fn take_from(config: &mut Config, origin: Origin) -> Option<Self> {
         let user = &mut config.auth_info;
@@ -36,17 +36,17 @@ impl Source {
             return None;
         }
         if let Some(path) = file {
-            return Some(Source::TokenFile(TokenFile { path: path.into(), last: None }));
+            return Some(CredentialSource::TokenFile(TokenFile { path: path.into(), last: None }));
         }
-        let oidc = oidc.map(|provider| Source::Oidc(Oidc::new(provider, origin)));
-        oidc.or_else(|| exec.map(|exec| Source::Exec(Box::new(exec))))
+        let oidc = oidc.map(|provider| CredentialSource::Oidc(Oidc::new(provider, origin)));
+        oidc.or_else(|| exec.map(|exec| CredentialSource::Exec(Box::new(exec))))
     }
 
-    pub(super) async fn get(&mut self, output: &PluginOutput) -> Result<Given, LoginFailed> {
+    pub(super) async fn get(&mut self, output: &PluginOutput) -> Result<Credentials, LoginError> {
         match self {
-            Source::Exec(exec) => login::run(exec, output).await,
-            Source::Oidc(oidc) => oidc.get(output).await,
-            Source::TokenFile(file) => file.get(),
+            CredentialSource::Exec(exec) => exec_plugin::run(exec, output).await,
+            CredentialSource::Oidc(oidc) => oidc.get(output).await,
+            CredentialSource::TokenFile(file) => file.get(),
         }
     }
 }
@@ -59,14 +59,14 @@ pub(super) struct TokenFile {
 }
 
 impl TokenFile {
-    fn get(&mut self) -> Result<Given, LoginFailed> {
+    fn get(&mut self) -> Result<Credentials, LoginError> {
         match read(&self.path) {
             Ok(token) => self.last = Some(token),
             Err(cause) if self.last.is_none() => return Err(unreadable(&self.path, &cause)),
             Err(_) => {}
         }
         let expires = Some(Timestamp::now() + TOKEN_FILE_PERIOD);
-        Ok(Given { token: self.last.clone(), identity: None, expires })
+        Ok(Credentials { token: self.last.clone(), identity: None, expires })
     }
 }
 
@@ -75,13 +75,13 @@ fn read(path: &Path) -> Result<HeaderValue, String> {
     if text.trim().is_empty() {
         return Err("it is empty".to_owned());
     }
-    login::bearer(text.trim())
+    exec_plugin::bearer(text.trim())
 }
 
-fn unreadable(path: &Path, cause: &str) -> LoginFailed {
-    LoginFailed {
-        words: format!("cannot read the token file {} of kubeconfig: {cause}", path.display()),
-        said: String::new(),
+fn unreadable(path: &Path, cause: &str) -> LoginError {
+    LoginError {
+        message: format!("cannot read the token file {} of kubeconfig: {cause}", path.display()),
+        output: String::new(),
         hint: "log in again, or check the user of this context in your kubeconfig".to_owned(),
     }
 }
@@ -95,14 +95,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
         let mut file = TokenFile { path: path.clone(), last: None };
-        assert!(file.get().is_err_and(|failed| failed.words.contains("cannot read the token file")));
+        assert!(file.get().is_err_and(|failed| failed.message.contains("cannot read the token file")));
         std::fs::write(&path, " \n").unwrap();
         assert!(file.get().is_err());
         std::fs::write(&path, "abc\n").unwrap();
-        let given = file.get().ok().unwrap();
-        assert_eq!(given.token, Some(HeaderValue::from_static("Bearer abc")));
-        assert!(given.is_valid());
+        let credentials = file.get().ok().unwrap();
+        assert_eq!(credentials.token, Some(HeaderValue::from_static("Bearer abc")));
+        assert!(credentials.is_valid());
         std::fs::remove_file(&path).unwrap();
-        assert!(file.get().is_ok_and(|again| again.token == given.token));
+        assert!(file.get().is_ok_and(|again| again.token == credentials.token));
     }
 }

@@ -17,8 +17,8 @@ use rustls::pki_types::pem::PemObject as _;
 use serde::Deserialize;
 
 use super::credentials::Origin;
-use super::login::{self, Given, LoginFailed, PluginOutput};
-use super::{persist, surroundings, transport};
+use super::exec_plugin::{self, Credentials, LoginError, PluginOutput};
+use super::{persist, proxy_environment, transport};
 
 const ISSUER: &str = "idp-issuer-url";
 const CLIENT_ID: &str = "client-id";
@@ -68,12 +68,13 @@ impl Oidc {
     }
 
     /// Returns the id token, after renewing it if it has expired.
-    pub(super) async fn get(&mut self, output: &PluginOutput) -> Result<Given, LoginFailed> {
+    pub(super) async fn get(&mut self, output: &PluginOutput) -> Result<Credentials, LoginError> {
         self.read_tokens();
         if let Some(token) = self.field(ID_TOKEN) {
-            let given = given(token).map_err(|cause| failed(format!("has an id-token that {cause}")))?;
-            if given.is_valid() {
-                return Ok(given);
+            let credentials =
+                parse_token(token).map_err(|cause| failed(format!("has an id-token that {cause}")))?;
+            if credentials.is_valid() {
+                return Ok(credentials);
             }
         }
         if self.field(REFRESH_TOKEN).is_none() {
@@ -82,10 +83,11 @@ impl Oidc {
         let response = self.refresh().await;
         let response = response.map_err(|cause| failed(format!("cannot renew its id-token: {cause}")))?;
         let Some(token) = response.id_token else {
-            let words = "cannot renew its id-token: the identity provider sent none (was the scope `openid` requested?)";
-            return Err(failed(words.to_owned()));
+            let message = "cannot renew its id-token: the identity provider sent none (was the scope `openid` requested?)";
+            return Err(failed(message.to_owned()));
         };
-        let given = given(&token).map_err(|cause| failed(format!("was given an id-token that {cause}")))?;
+        let credentials = parse_token(&token)
+            .map_err(|cause| failed(format!("was credentials an id-token that {cause}")))?;
         let mut changes = vec![(ID_TOKEN, token)];
         changes.extend(response.refresh_token.filter(|it| !it.is_empty()).map(|it| (REFRESH_TOKEN, it)));
         changes.retain(|(field, value)| self.field(field) != Some(value));
@@ -98,7 +100,7 @@ impl Oidc {
         {
             output.send(&format!("WARNING: cannot write new tokens to {}: {cause}", file.display()));
         }
-        Ok(given)
+        Ok(credentials)
     }
 
     /// Takes the tokens that the kubeconfig has now: a kubectl may have used up the refresh token meanwhile.
@@ -155,9 +157,9 @@ impl Oidc {
         let origin = format!("{scheme}://{authority}").parse::<Uri>().map_err(|error| error.to_string())?;
         let mut config = Config::new(origin);
         config.root_cert = self.authority()?;
-        config.proxy_url = surroundings().proxy_to(&address);
-        let way = transport::way(config).map_err(|error| crate::error::causes(&error))?;
-        let client = Client::new(way, "default");
+        config.proxy_url = proxy_environment().proxy_to(&address);
+        let transport = transport::new_transport(config).map_err(|error| crate::error::causes(&error))?;
+        let client = Client::new(transport, "default");
         let text = match tokio::time::timeout(TIMEOUT, client.request_text(request)).await {
             Ok(Ok(text)) => text,
             Ok(Err(error)) => return Err(format!("{address}: {}", crate::error::causes(&error))),
@@ -182,7 +184,7 @@ impl Oidc {
 }
 
 /// The error completes "that …".
-fn given(token: &str) -> Result<Given, String> {
+fn parse_token(token: &str) -> Result<Credentials, String> {
     #[derive(Deserialize)]
     struct Claims {
         exp: f64,
@@ -194,14 +196,14 @@ fn given(token: &str) -> Result<Given, String> {
     let claims = claims.map_err(|error| format!("cannot be read: {error}"))?;
     #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
     let expires = Timestamp::from_second(claims.exp as i64).map_err(|error| error.to_string())?;
-    let token = login::bearer(token).map_err(|_| "contains control characters".to_owned())?;
-    Ok(Given { token: Some(token), identity: None, expires: Some(expires) })
+    let token = exec_plugin::bearer(token).map_err(|_| "contains control characters".to_owned())?;
+    Ok(Credentials { token: Some(token), identity: None, expires: Some(expires) })
 }
 
-fn failed(words: String) -> LoginFailed {
-    LoginFailed {
-        words: format!("the auth-provider oidc of kubeconfig {words}"),
-        said: String::new(),
+fn failed(message: String) -> LoginError {
+    LoginError {
+        message: format!("the auth-provider oidc of kubeconfig {message}"),
+        output: String::new(),
         hint: "log in again, as you did to get this kubeconfig".to_owned(),
     }
 }
@@ -229,10 +231,10 @@ mod tests {
 
     #[test]
     fn expiry_is_read_from_the_token() {
-        assert!(!given(&token(r#"{"exp": 1}"#)).unwrap().is_valid());
-        assert!(given(&token(r#"{"exp": 32503680000.5}"#)).unwrap().is_valid());
-        assert!(given("abc").is_err());
-        assert!(given(&token("{}")).is_err());
+        assert!(!parse_token(&token(r#"{"exp": 1}"#)).unwrap().is_valid());
+        assert!(parse_token(&token(r#"{"exp": 32503680000.5}"#)).unwrap().is_valid());
+        assert!(parse_token("abc").is_err());
+        assert!(parse_token(&token("{}")).is_err());
     }
 
     #[tokio::test]
@@ -240,7 +242,7 @@ mod tests {
         let config = HashMap::from([(ID_TOKEN.to_owned(), token(r#"{"exp": 1}"#))]);
         let mut oidc = Oidc { config, origin: None };
         let failed = oidc.get(&PluginOutput::default()).await.err().unwrap();
-        assert!(failed.words.contains("no refresh-token"), "{failed}");
+        assert!(failed.message.contains("no refresh-token"), "{failed}");
     }
 
     #[tokio::test]
@@ -253,8 +255,8 @@ mod tests {
         std::fs::write(&file, text.to_string()).unwrap();
         let config = HashMap::from([(ID_TOKEN.to_owned(), token(r#"{"exp": 1}"#))]);
         let mut oidc = Oidc { config, origin: Some((file, "me".to_owned())) };
-        let given = oidc.get(&PluginOutput::default()).await.ok().unwrap();
-        assert_eq!(given.token.unwrap().to_str().unwrap(), format!("Bearer {renewed}"));
+        let credentials = oidc.get(&PluginOutput::default()).await.ok().unwrap();
+        assert_eq!(credentials.token.unwrap().to_str().unwrap(), format!("Bearer {renewed}"));
     }
 
     #[test]

@@ -6,13 +6,13 @@ use hyper_util::client::proxy::matcher::Matcher;
 
 /// What the environment says about proxies.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Surroundings {
+pub(super) struct ProxyEnvironment {
     pub(super) https_proxy: String,
     pub(super) http_proxy: String,
     pub(super) no_proxy: String,
 }
 
-impl Surroundings {
+impl ProxyEnvironment {
     /// The one to reach a server by; none: directly.
     pub(super) fn proxy_to(&self, server: &Uri) -> Option<Uri> {
         // As every Go program has it: nobody else's machine is asked for this one.
@@ -42,12 +42,12 @@ mod tests {
     use super::*;
 
     fn proxy(server: &str) -> Option<String> {
-        let surroundings = Surroundings {
+        let proxy_environment = ProxyEnvironment {
             https_proxy: "http://me:secret@proxy.example.com:3128".into(),
             http_proxy: "plain.example.com:80".into(),
             no_proxy: "inner.example.com,.corp,10.0.0.0/8".into(),
         };
-        surroundings.proxy_to(&server.parse().unwrap()).map(|uri| uri.to_string())
+        proxy_environment.proxy_to(&server.parse().unwrap()).map(|uri| uri.to_string())
     }
 
     #[test]
@@ -65,6 +65,6 @@ mod tests {
         ] {
             assert_eq!(proxy(direct), None, "{direct}");
         }
-        assert_eq!(Surroundings::default().proxy_to(&"https://x".parse().unwrap()), None);
+        assert_eq!(ProxyEnvironment::default().proxy_to(&"https://x".parse().unwrap()), None);
     }
 }

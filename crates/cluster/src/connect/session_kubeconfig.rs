@@ -64,7 +64,7 @@ impl SessionKubeconfig {
         let files = super::read_default_files()?;
         let has_documents = files.iter().any(|file| !file.documents.is_empty());
         let selected = if has_documents { context_of(&files, self.context()) } else { None };
-        let mut context = selected.or_else(super::context_within);
+        let mut context = selected.or_else(super::in_cluster_context);
         if let (Some(context), Some(namespace)) = (&mut context, &self.0.namespace) {
             context.namespace.clone_from(namespace);
         }

@@ -29,12 +29,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 /// and of one with something on its way, about which nothing is asked, by its not being confirmed. Otherwise the system would go
 /// on for a quarter of an hour.
-const UNCONFIRMED: Duration = Duration::from_secs(20);
+const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// From a request to its answer.
-pub(super) type Way = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
+pub(super) type Transport = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
 
-pub(super) fn way(config: Config) -> Result<Way, Error> {
+pub(super) fn new_transport(config: Config) -> Result<Transport, Error> {
     install_crypto();
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -43,20 +43,22 @@ pub(super) fn way(config: Config) -> Result<Way, Error> {
     tcp.set_keepalive_interval(Some(Duration::from_secs(5)));
     tcp.set_keepalive_retries(Some(3));
     #[cfg(target_os = "linux")]
-    tcp.set_tcp_user_timeout(Some(UNCONFIRMED));
+    tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED_TIMEOUT));
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     match config.proxy_url.clone() {
-        None => build(config, tcp),
-        Some(proxy) if proxy.scheme_str() == Some("http") => build(config, tunnel(&proxy, tcp)),
+        None => with_connector(config, tcp),
+        Some(proxy) if proxy.scheme_str() == Some("http") => with_connector(config, tunnel(&proxy, tcp)),
         Some(proxy) if proxy.scheme_str() == Some("https") => {
             let tls = HttpsConnectorBuilder::new().with_tls_config(proxy_tls(&config)).https_only();
             let connector = tls.enable_http1().wrap_connector(tcp);
-            build(config, tunnel(&proxy, connector))
+            with_connector(config, tunnel(&proxy, connector))
         }
         Some(proxy) if matches!(proxy.scheme_str(), Some("socks5" | "socks5h")) => {
             match socks_login(&proxy) {
-                Some((user, password)) => build(config, SocksV5::new(proxy, tcp).with_auth(user, password)),
-                None => build(config, SocksV5::new(proxy, tcp)),
+                Some((user, password)) => {
+                    with_connector(config, SocksV5::new(proxy, tcp).with_auth(user, password))
+                }
+                None => with_connector(config, SocksV5::new(proxy, tcp)),
             }
         }
         Some(proxy) => Err(Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy) }),
@@ -100,14 +102,14 @@ fn socks_login(proxy: &Uri) -> Option<(String, String)> {
     Some((user.to_owned(), password.to_owned()))
 }
 
-fn build<C>(config: Config, connector: C) -> Result<Way, Error>
+fn with_connector<C>(config: Config, connector: C) -> Result<Transport, Error>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + Read + Write + Send + Unpin + 'static,
     C::Future: Send + 'static,
     C::Error: Into<BoxError>,
 {
-    let mut tls = super::identity::tls(&config)?;
+    let mut tls = super::client_certificate::tls(&config)?;
     tls.resumption = Resumption::disabled();
     let mut https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     if let Some(name) = &config.tls_server_name {

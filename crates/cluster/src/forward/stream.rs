@@ -36,7 +36,7 @@ pub(super) struct TunnelStream {
     frames: PollSender<Bytes>,
     /// Lives as long as its streams do, also when it is kept for nobody else.
     tunnel: Tunnel,
-    /// Given back when our side has said all: what is left needs nobody's patience.
+    /// Credentials back when our side has said all: what is left needs nobody's patience.
     claim: Option<Claim>,
     current: Bytes,
     /// Since the pod has said all.

@@ -1,9 +1,9 @@
 //! Brings lilt's agent into pods whose containers cannot take live updates alone: a volume, init containers that fill it,
 //! and a command that starts under it. Pure; whether it is needed is decided from what is known, not by trial.
 
-mod aside;
-mod needs;
+mod decide;
 mod pod;
+mod strip;
 mod volumes;
 
 use std::collections::BTreeSet;
@@ -13,12 +13,12 @@ use lilt_model::image_facts::ImageFacts;
 use serde_json::{Value, json};
 
 use super::{hash, labels, pod_spec, template};
-pub(crate) use aside::{mentions_the_agent, set_aside, set_contents_aside};
-use needs::{LeftOut, Verdict};
+use decide::{AgentDecision, ExcludedTarget};
 pub use pod::is_added;
+pub(crate) use strip::{strip_agent, strip_image_content, uses_agent};
 
 /// On a pod template: the images whose containers refused to have files changed when they ran.
-const CLOSED_IMAGES: &str = "lilt.dev/closed-images";
+const UNWRITABLE_IMAGES: &str = "lilt.dev/closed-images";
 
 /// How containers of an image could run under the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct AgentOffer {
     pub facts: ImageFacts,
     pub restart: Option<RestartProcess>,
     /// Containers of it refused to have files changed, whatever is known of them.
-    pub closed: bool,
+    pub is_unwritable: bool,
 }
 
 /// What was found of a container that takes live updates.
@@ -45,7 +45,7 @@ pub enum AgentNote {
     /// It would have to, and that cannot be; why.
     Impossible { container: String, reason: String },
     /// It takes changes, but not of something that is synced; why.
-    LeftOut { container: String, what: String, reason: String },
+    ExcludedTarget { container: String, what: String, reason: String },
 }
 
 /// Adds the agent where it is needed. `objects` are prepared: their images are in place.
@@ -58,26 +58,29 @@ pub fn add(objects: &mut [Value], offers: &[AgentOffer]) -> Vec<AgentNote> {
             let image = container["image"].as_str().unwrap_or_default();
             let Some(offer) = offers.iter().find(|offer| offer.deployed == image) else { continue };
             let name = container["name"].as_str().unwrap_or_default().to_owned();
-            let left_out = match needs::decide(spec, container, offer) {
-                Verdict::Alone(left_out) => left_out,
-                Verdict::Agent { reason, plan, left_out } => {
+            let excluded = match decide::decide(spec, container, offer) {
+                AgentDecision::NotNeeded(excluded) => excluded,
+                AgentDecision::Needed { reason, plan, excluded } => {
                     notes.push(AgentNote::Used { container: name.clone(), reason });
                     plans.push((index, offer, plan));
-                    left_out
+                    excluded
                 }
-                Verdict::Impossible(reason) => {
+                AgentDecision::Impossible(reason) => {
                     notes.push(AgentNote::Impossible { container: name.clone(), reason });
                     Vec::new()
                 }
             };
-            let note =
-                |LeftOut { what, reason }| AgentNote::LeftOut { container: name.clone(), what, reason };
-            notes.extend(left_out.into_iter().map(note));
+            let note = |ExcludedTarget { what, reason }| AgentNote::ExcludedTarget {
+                container: name.clone(),
+                what,
+                reason,
+            };
+            notes.extend(excluded.into_iter().map(note));
         }
         if !plans.is_empty() {
             pod::add(spec, &plans);
-            let closed = plans.iter().filter(|(_, offer, _)| offer.closed);
-            record_closed_images(object, closed.map(|(_, offer, _)| offer.name.as_str()).collect());
+            let closed = plans.iter().filter(|(_, offer, _)| offer.is_unwritable);
+            record_unwritable_images(object, closed.map(|(_, offer, _)| offer.name.as_str()).collect());
             mark(object);
         }
     }
@@ -86,19 +89,19 @@ pub fn add(objects: &mut [Value], offers: &[AgentOffer]) -> Vec<AgentNote> {
 
 /// Notes in a template which images got the agent for what their containers refused when they ran. No manifest and no
 /// image says so: another session, or the next one, would make another template of the same files.
-fn record_closed_images(object: &mut Value, names: BTreeSet<&str>) {
+fn record_unwritable_images(object: &mut Value, names: BTreeSet<&str>) {
     let Some(template) = template(object).filter(|_| !names.is_empty()) else { return };
     let metadata = &mut template["metadata"];
     if !metadata["annotations"].is_object() {
         metadata["annotations"] = json!({});
     }
-    metadata["annotations"][CLOSED_IMAGES] = names.into_iter().collect::<Vec<_>>().join(",").into();
+    metadata["annotations"][UNWRITABLE_IMAGES] = names.into_iter().collect::<Vec<_>>().join(",").into();
 }
 
 /// The images that a workload in the cluster was given the agent for because their containers refused changes.
-pub fn closed_images(in_cluster: &Value) -> Vec<String> {
+pub fn unwritable_images(in_cluster: &Value) -> Vec<String> {
     let template = super::template_pointer(in_cluster).and_then(|pointer| in_cluster.pointer(pointer));
-    let noted = template.and_then(|template| template["metadata"]["annotations"][CLOSED_IMAGES].as_str());
+    let noted = template.and_then(|template| template["metadata"]["annotations"][UNWRITABLE_IMAGES].as_str());
     noted.into_iter().flat_map(|names| names.split(',')).map(str::to_owned).collect()
 }
 

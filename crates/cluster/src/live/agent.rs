@@ -11,16 +11,16 @@ use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::changes::Marks;
+use super::changes::Fingerprint;
 use super::exec::{Exec, Streams};
-use super::recent::Recent;
+use super::recent::RecentMap;
 use super::{Changes, Content, FileBytes, Output, Put};
 use crate::connect::Cluster;
 
-/// What is to be said is gathered up to here: each message on its way costs several programs some work.
-const GATHERED: usize = 128 << 10;
+/// What is to be said is batch up to here: each message on its way costs several programs some work.
+const BATCH_SIZE: usize = 128 << 10;
 /// So many big files are known. Of others, all is sent.
-const KNOWN: usize = 256;
+const MAX_KNOWN_FILES: usize = 256;
 
 pub(super) struct AgentChannel {
     exec: Exec,
@@ -29,18 +29,18 @@ pub(super) struct AgentChannel {
     /// A request was begun and not finished: what comes next belongs to it.
     busy: bool,
     /// The big files that were brought through here, by their paths: the agent knows them again.
-    known: Recent<Marks>,
+    known: RecentMap<Fingerprint>,
     /// Those of the update that was sent.
-    sent: Vec<(String, Marks)>,
+    sent: Vec<(String, Fingerprint)>,
     /// What that update removes.
     removed: Vec<String>,
     /// It came when the container ran already, and did not start its process.
-    guest: bool,
+    uploaded: bool,
 }
 
 impl fmt::Debug for AgentChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AgentChannel").field("place", &self.exec.place).finish_non_exhaustive()
+        f.debug_struct("AgentChannel").field("target", &self.exec.target).finish_non_exhaustive()
     }
 }
 
@@ -52,23 +52,23 @@ impl AgentChannel {
         Ok(channel)
     }
 
-    /// It came over this connection, of which so much was heard already.
-    pub(super) async fn guest(exec: Exec, streams: Streams, heard: BytesMut) -> Result<Self, Failure> {
-        let mut channel = Self::new(exec, streams, heard, true);
+    /// It came over this connection, of which so much was buffered already.
+    pub(super) async fn uploaded(exec: Exec, streams: Streams, buffered: BytesMut) -> Result<Self, Failure> {
+        let mut channel = Self::new(exec, streams, buffered, true);
         channel.greet().await?;
         Ok(channel)
     }
 
-    fn new(exec: Exec, streams: Streams, buffer: BytesMut, guest: bool) -> Self {
+    fn new(exec: Exec, streams: Streams, buffer: BytesMut, uploaded: bool) -> Self {
         Self {
             exec,
             streams,
             buffer,
             busy: false,
-            known: Recent::new(KNOWN),
+            known: RecentMap::new(MAX_KNOWN_FILES),
             sent: Vec::new(),
             removed: Vec::new(),
-            guest,
+            uploaded,
         }
     }
 
@@ -77,52 +77,52 @@ impl AgentChannel {
             Reply::Hello { version: VERSION } => Ok(()),
             Reply::Hello { version } => Err(Failure::user(format!(
                 "the agent in the pod {} speaks version {version}, and this lilt version {VERSION}",
-                self.exec.place.pod
+                self.exec.target.pod
             ))
             .hint("it was made by another lilt: trigger an update of the resource to have it made anew")),
             other => Err(self.unexpected(&other)),
         }
     }
 
-    /// Brings what the container lacks, and changes nothing.
+    /// Brings what the container missing_program, and changes nothing.
     pub(super) async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
         let update = Update {
             removals: changes.removals().to_vec(),
             entries: changes.puts().iter().map(entry).collect(),
         };
         self.begin()?;
-        self.say(&Request::Update(update)).await?;
-        let wants = match self.answer().await? {
-            Reply::Missing(wants) => wants,
+        self.send_request(&Request::Update(update)).await?;
+        let missing = match self.answer().await? {
+            Reply::Missing(missing) => missing,
             other => return Err(self.unexpected(&other)),
         };
-        let mut gathered = Vec::new();
-        for want in &wants {
-            let Some((path, content)) = content(changes, want) else {
+        let mut batch = Vec::new();
+        for file in &missing {
+            let Some((path, content)) = content(changes, file) else {
                 return Err(Failure::internal(format!(
-                    "the agent wants a file that is none: {}",
-                    want.entry
+                    "the agent missing a file that is none: {}",
+                    file.entry
                 )));
             };
-            let has = self.parts(path, &want.present);
+            let has = self.parts(path, &file.present);
             if let Some(packed) = content.packed().filter(|_| has.is_empty()) {
-                let piece = Piece::Data { entry: want.entry, packed: packed.to_vec() };
-                gathered.extend(frame::encode(&Request::Piece(piece).encode()));
-                self.write_if_enough(&mut gathered).await?;
+                let piece = Piece::Data { entry: file.entry, packed: packed.to_vec() };
+                batch.extend(frame::encode(&Request::Piece(piece).encode()));
+                self.write_if_enough(&mut batch).await?;
                 continue;
             }
-            for piece in transfer::pieces(want.entry, content.get(), &content.marks().chunks, &has) {
-                gathered.extend(frame::encode(&Request::Piece(piece).encode()));
-                self.write_if_enough(&mut gathered).await?;
+            for piece in transfer::pieces(file.entry, content.get(), &content.fingerprint().chunks, &has) {
+                batch.extend(frame::encode(&Request::Piece(piece).encode()));
+                self.write_if_enough(&mut batch).await?;
             }
         }
-        let files = changes.puts().iter().filter_map(|put| match &put.what {
-            Content::File { bytes, .. } => Some((put.path.clone(), bytes.marks().clone())),
+        let files = changes.puts().iter().filter_map(|put| match &put.content {
+            Content::File { bytes, .. } => Some((put.path.clone(), bytes.fingerprint().clone())),
             Content::Directory { .. } | Content::Link { .. } => None,
         });
-        self.sent = files.filter(|(_, marks)| !marks.chunks.is_empty()).collect();
+        self.sent = files.filter(|(_, fingerprint)| !fingerprint.chunks.is_empty()).collect();
         self.removed = changes.removals().to_vec();
-        if gathered.is_empty() { Ok(()) } else { self.write(&gathered).await }
+        if batch.is_empty() { Ok(()) } else { self.write(&batch).await }
     }
 
     /// What the container's file consists of.
@@ -131,25 +131,25 @@ impl AgentChannel {
             PresentContent::Nothing => Vec::new().into(),
             PresentContent::Chunks(chunks) => chunks.clone().into(),
             PresentContent::Known(digest) => match self.known.get(path) {
-                Some(marks) if marks.digest == *digest => Arc::clone(&marks.chunks),
+                Some(fingerprint) if fingerprint.digest == *digest => Arc::clone(&fingerprint.chunks),
                 // Two updates of it crossed. All of it is what always works.
                 _ => Vec::new().into(),
             },
         }
     }
 
-    /// Puts what was sent in its place.
+    /// Puts what was sent in its target.
     pub(super) async fn commit(&mut self) -> Result<(), Failure> {
-        self.say(&Request::Commit).await?;
+        self.send_request(&Request::Commit).await?;
         let outcome = self.outcome().await?;
-        outcome.map_err(|(what, cause)| self.exec.place.not_written(&format!("{what}: {cause}")))?;
+        outcome.map_err(|(what, cause)| self.exec.target.not_written(&format!("{what}: {cause}")))?;
         let removed = std::mem::take(&mut self.removed);
         let is_below = |path: &str, folder: &str| {
             path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         self.known.retain(|path| !removed.iter().any(|it| is_below(path, it)));
-        for (path, marks) in self.sent.drain(..) {
-            self.known.set(path, marks);
+        for (path, fingerprint) in self.sent.drain(..) {
+            self.known.set(path, fingerprint);
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ impl AgentChannel {
         mut on_output: impl FnMut(Output<'_>) + Send,
     ) -> Result<i32, Failure> {
         self.begin()?;
-        self.say(&Request::Run(argv.to_vec())).await?;
+        self.send_request(&Request::Run(argv.to_vec())).await?;
         loop {
             match self.answer().await? {
                 Reply::Stdout(bytes) => on_output(Output::Stdout(&bytes)),
@@ -175,18 +175,18 @@ impl AgentChannel {
     }
 
     pub(super) async fn restart(&mut self) -> Result<(), Failure> {
-        if self.guest {
-            return Err(self.exec.place.cannot_restart());
+        if self.uploaded {
+            return Err(self.exec.target.cannot_restart());
         }
         self.begin()?;
-        self.say(&Request::Restart).await?;
+        self.send_request(&Request::Restart).await?;
         let outcome = self.outcome().await?;
-        outcome.map_err(|(what, cause)| self.exec.place.not_restarted(format!("{what}: {cause}")))
+        outcome.map_err(|(what, cause)| self.exec.target.not_restarted(format!("{what}: {cause}")))
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
         if self.busy {
-            return Err(self.exec.place.broken("an earlier request was not finished"));
+            return Err(self.exec.target.channel_lost("an earlier request was not finished"));
         }
         self.busy = true;
         Ok(())
@@ -202,14 +202,14 @@ impl AgentChannel {
         Ok(outcome)
     }
 
-    async fn say(&mut self, request: &Request) -> Result<(), Failure> {
+    async fn send_request(&mut self, request: &Request) -> Result<(), Failure> {
         self.write(&frame::encode(&request.encode())).await
     }
 
-    async fn write_if_enough(&mut self, gathered: &mut Vec<u8>) -> Result<(), Failure> {
-        if gathered.len() >= GATHERED {
-            self.write(gathered).await?;
-            gathered.clear();
+    async fn write_if_enough(&mut self, batch: &mut Vec<u8>) -> Result<(), Failure> {
+        if batch.len() >= BATCH_SIZE {
+            self.write(batch).await?;
+            batch.clear();
         }
         Ok(())
     }
@@ -249,34 +249,37 @@ impl AgentChannel {
 
     /// The agent is gone; its own words say more than the status.
     async fn ended(&mut self) -> Failure {
-        let status = self.exec.last_words().await.to_owned();
+        let status = self.exec.final_status().await.to_owned();
         let mut words = BytesMut::new();
         let read = self.streams.stderr.read_buf(&mut words);
         let _ = tokio::time::timeout(std::time::Duration::from_millis(100), read).await;
         let words = String::from_utf8_lossy(&words);
-        self.exec.place.broken(if words.trim().is_empty() { &status } else { words.trim() })
+        self.exec.target.channel_lost(if words.trim().is_empty() { &status } else { words.trim() })
     }
 
     fn unexpected(&self, answer: &Reply) -> Failure {
-        Failure::internal(format!("the agent in the pod {} answered {answer:?}", self.exec.place.pod))
+        Failure::internal(format!("the agent in the pod {} answered {answer:?}", self.exec.target.pod))
     }
 }
 
 fn entry(put: &Put) -> Entry {
     let modified = put.modified.0;
-    let kind = match &put.what {
-        Content::File { mode, bytes } => {
-            Kind::File { mode: *mode, modified, size: bytes.get().len() as u64, digest: bytes.marks().digest }
-        }
+    let kind = match &put.content {
+        Content::File { mode, bytes } => Kind::File {
+            mode: *mode,
+            modified,
+            size: bytes.get().len() as u64,
+            digest: bytes.fingerprint().digest,
+        },
         Content::Directory { mode } => Kind::Directory { mode: *mode, modified },
         Content::Link { target } => Kind::Link { target: target.clone(), modified },
     };
     Entry { path: put.path.clone(), kind }
 }
 
-fn content<'a>(changes: &'a Changes, want: &MissingFile) -> Option<(&'a str, &'a FileBytes)> {
-    let put = changes.puts().get(usize::try_from(want.entry).ok()?)?;
-    match &put.what {
+fn content<'a>(changes: &'a Changes, file: &MissingFile) -> Option<(&'a str, &'a FileBytes)> {
+    let put = changes.puts().get(usize::try_from(file.entry).ok()?)?;
+    match &put.content {
         Content::File { bytes, .. } => Some((&put.path, bytes)),
         Content::Directory { .. } | Content::Link { .. } => None,
     }

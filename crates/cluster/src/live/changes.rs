@@ -1,4 +1,4 @@
-//! What one burst of saves changes in a container, or in several: what is worked out of it is worked out once.
+//! What one burst of saves changes in a container, or in several: content is worked out of it is worked out once.
 
 use std::sync::OnceLock;
 
@@ -23,7 +23,7 @@ pub struct Changes {
 pub struct Put {
     pub path: String,
     pub modified: Timestamp,
-    pub what: Content,
+    pub content: Content,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,17 +33,17 @@ pub enum Content {
     Link { target: String },
 }
 
-/// The content of a file, and by what it is known.
+/// The content of a file, and by content it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileBytes {
     bytes: Bytes,
-    marks: OnceLock<Marks>,
+    fingerprint: OnceLock<Fingerprint>,
     packed: OnceLock<Option<Bytes>>,
 }
 
-/// By what an agent knows a content.
+/// By content an agent knows a content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Marks {
+pub(super) struct Fingerprint {
     pub(super) digest: Digest,
     /// Its parts, if it is big.
     pub(super) chunks: std::sync::Arc<[Chunk]>,
@@ -51,7 +51,7 @@ pub(super) struct Marks {
 
 impl From<Vec<u8>> for FileBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes: bytes.into(), marks: OnceLock::new(), packed: OnceLock::new() }
+        Self { bytes: bytes.into(), fingerprint: OnceLock::new(), packed: OnceLock::new() }
     }
 }
 
@@ -66,16 +66,16 @@ impl FileBytes {
     }
 
     /// Worked out at the first time, which for big files takes a while.
-    pub(super) fn marks(&self) -> &Marks {
-        self.marks.get_or_init(|| {
+    pub(super) fn fingerprint(&self) -> &Fingerprint {
+        self.fingerprint.get_or_init(|| {
             if self.bytes.len() < chunks::MIN_SPLIT_SIZE {
-                return Marks { digest: lilt_agent::digest(&self.bytes), chunks: Vec::new().into() };
+                return Fingerprint { digest: lilt_agent::digest(&self.bytes), chunks: Vec::new().into() };
             }
             std::thread::scope(|scope| {
                 let whole = scope.spawn(|| lilt_agent::digest(&self.bytes));
                 let chunks = chunks::chunks_of(&self.bytes).into();
                 let digest = whole.join().unwrap_or_else(|_| lilt_agent::digest(&self.bytes));
-                Marks { digest, chunks }
+                Fingerprint { digest, chunks }
             })
         })
     }
@@ -94,16 +94,16 @@ impl Changes {
         &self.puts
     }
 
-    /// Works out what an agent is told of them: takes a while for big files, and is no work for those who wait for others.
-    pub fn mark(&self) {
+    /// Works out content an agent is told of them: takes a while for big files, and is no work for those who wait for others.
+    pub fn compute_fingerprints(&self) {
         for put in &self.puts {
-            if let Content::File { bytes, .. } = &put.what {
-                bytes.marks();
+            if let Content::File { bytes, .. } = &put.content {
+                bytes.fingerprint();
             }
         }
     }
 
-    /// Returns what is put as one archive for the container that got `sent`; none if nothing is.
+    /// Returns content is put as one archive for the container that got `sent`; none if nothing is.
     ///
     /// Containers that need no other times than those of the files share one archive.
     pub fn archive(&self, sent: &mut SentTimes) -> Result<Option<Bytes>, Failure> {
@@ -122,17 +122,17 @@ fn pack(puts: &[Put]) -> Result<Option<Bytes>, Failure> {
         return Ok(None);
     }
     let mut archive = Archive::new();
-    for Put { path, modified, what } in puts {
-        match what {
+    for Put { path, modified, content } in puts {
+        match content {
             Content::File { mode, bytes } => archive.add_file(path, *mode, *modified, bytes.get())?,
             Content::Link { target } => archive.add_link(path, target, *modified)?,
             Content::Directory { .. } => {}
         }
     }
-    // Last, and inner ones first: one that nobody may write to is filled by then, and what is put into a directory changes its
+    // Last, and inner ones first: one that nobody may write to is filled by then, and content is put into a directory changes its
     // time. Those above a file are made with it.
-    for Put { path, modified, what } in puts.iter().rev() {
-        if let Content::Directory { mode } = what {
+    for Put { path, modified, content } in puts.iter().rev() {
+        if let Content::Directory { mode } = content {
             archive.add_directory(path, *mode, *modified)?;
         }
     }
@@ -146,8 +146,8 @@ mod tests {
     use super::*;
 
     fn save(path: &str, content: &str, microseconds: i64) -> Changes {
-        let what = Content::File { mode: 0o644, bytes: content.as_bytes().to_vec().into() };
-        let put = Put { path: path.to_owned(), modified: Timestamp(microseconds), what };
+        let content = Content::File { mode: 0o644, bytes: content.as_bytes().to_vec().into() };
+        let put = Put { path: path.to_owned(), modified: Timestamp(microseconds), content };
         Changes::new(Vec::new(), vec![put])
     }
 
@@ -171,7 +171,7 @@ mod tests {
             times.extend(unpack(&save("/app/main.py", content, modified), &mut sent));
         }
         assert_eq!(times, [("one".into(), 70), ("two".into(), 71), ("six".into(), 72)]);
-        // An older file takes its place, as with `mv`, and another file has its own time.
+        // An older file takes its target, as with `mv`, and another file has its own time.
         assert_eq!(unpack(&save("/app/main.py", "old", 5_000_000), &mut sent), [("old".into(), 73)]);
         assert_eq!(unpack(&save("/app/other.py", "old", 5_000_000), &mut sent), [("old".into(), 5)]);
         assert_eq!(unpack(&save("/app/main.py", "new", 80_500_000), &mut sent), [("new".into(), 80)]);

@@ -8,7 +8,7 @@ use lilt_model::{ContainerId, Failure};
 use crate::connect::Cluster;
 
 impl Cluster {
-    /// Whether a container runs, in a pod that stays: what came in the place of another is another.
+    /// Whether a container runs, in a pod that stays: what came in the target of another is another.
     pub async fn runs(&self, pod: &PodRef, container: &ContainerId) -> Result<bool, Failure> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
         let found = match pods.get_opt(&pod.name).await {

@@ -21,7 +21,7 @@ pub(super) struct Exec {
     /// Its task moves the bytes.
     _process: AttachedProcess,
     pub(super) end: End,
-    pub(super) place: Place,
+    pub(super) target: ExecTarget,
 }
 
 /// The streams of an exec.
@@ -33,7 +33,7 @@ pub(super) struct Streams {
 
 /// Which container, in words.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ExecTarget {
     pub(super) pod: String,
     pub(super) container: String,
 }
@@ -65,23 +65,23 @@ impl Exec {
             stderr: process.stderr().expect(asked),
         };
         let end = End::of(process.take_status());
-        let place = Place { pod: pod.name.clone(), container: container.to_owned() };
-        Ok((Self { _process: process, end, place }, streams))
+        let target = ExecTarget { pod: pod.name.clone(), container: container.to_owned() };
+        Ok((Self { _process: process, end, target }, streams))
     }
 
     /// What the status says; the streams may end a moment before it comes.
-    pub(super) async fn last_words(&mut self) -> &str {
+    pub(super) async fn final_status(&mut self) -> &str {
         let _ = tokio::time::timeout(Duration::from_secs(1), self.end.reached()).await;
         self.end.message()
     }
 }
 
-impl Place {
+impl ExecTarget {
     fn names(&self) -> (String, String) {
         (self.pod.clone(), self.container.clone())
     }
 
-    pub(super) fn broken(&self, cause: &str) -> Failure {
+    pub(super) fn channel_lost(&self, cause: &str) -> Failure {
         let (pod, container) = self.names();
         Error::ChannelLost { pod, container, cause: cause.to_owned() }.into()
     }
@@ -96,7 +96,7 @@ impl Place {
         Error::NotRestarted { pod, container, cause }.into()
     }
 
-    pub(super) fn lacks(&self, program: &str) -> Failure {
+    pub(super) fn missing_program(&self, program: &str) -> Failure {
         let (pod, container) = self.names();
         Error::NoProgram { pod, container, program: program.to_owned() }.into()
     }
@@ -145,7 +145,7 @@ fn not_opened(cluster: &Cluster, pod: &PodRef, container: &str, error: &kube::Er
         Some(404) => Failure::environment(format!("cannot update: the pod {} is gone", pod.name)),
         Some(403) => cluster.forbidden(&format!("to run commands in pod {} (pods/exec)", pod.name), error),
         Some(code) => {
-            Error::NotEntered { pod: pod.name.clone(), container: container.to_owned(), code }.into()
+            Error::ExecRefused { pod: pod.name.clone(), container: container.to_owned(), code }.into()
         }
         None => cluster.failure(&format!("entering pod {}", pod.name), error),
     }

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 
 #[derive(Debug)]
-pub(super) struct Recent<V> {
+pub(super) struct RecentMap<V> {
     /// It never has more entries than this.
-    most: usize,
+    capacity: usize,
     /// Each entry with the number of the change that set it.
     entries: HashMap<String, (u64, V)>,
     changes: u64,
 }
 
-impl<V> Recent<V> {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, entries: HashMap::new(), changes: 0 }
+impl<V> RecentMap<V> {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { capacity, entries: HashMap::new(), changes: 0 }
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&V> {
@@ -21,7 +21,7 @@ impl<V> Recent<V> {
     }
 
     pub(super) fn set(&mut self, key: String, value: V) {
-        if self.entries.len() >= self.most && !self.entries.contains_key(&key) {
+        if self.entries.len() >= self.capacity && !self.entries.contains_key(&key) {
             self.forget_half();
         }
         self.changes += 1;
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn entries_set_longest_ago_are_forgotten() {
-        let mut recent = Recent::new(10);
+        let mut recent = RecentMap::new(10);
         for number in 0..1000 {
             recent.set(format!("{number}"), number);
             recent.set("kept".to_owned(), number);
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn map_of_one_entry_keeps_the_last() {
-        let mut recent = Recent::new(1);
+        let mut recent = RecentMap::new(1);
         recent.set("a".to_owned(), 1);
         recent.set("b".to_owned(), 2);
         assert_eq!((recent.get("a"), recent.get("b")), (None, Some(&2)));

@@ -94,7 +94,7 @@ pub(super) const BECOME_AGENT: &str = "lilt_become_agent";
 
 /// Brings the agent, of which `length` bytes follow, and sees whether it can be started. As long as nobody reads them they
 /// would be taken for requests.
-pub(super) fn bring_agent(length: usize) -> String {
+pub(super) fn upload_agent(length: usize) -> String {
     format!(
         "$lilt_reader {length} | {{ lilt_new \"$lilt_agent\"; s=$?; cat >/dev/null; exit $s; }} && \
          \"$lilt_agent\" check </dev/null >/dev/null 2>&1 || {{ rm -f \"$lilt_agent\"; exit 1; }}\n"
@@ -120,11 +120,11 @@ pub(super) fn update(removals: &[String], length: Option<usize>) -> String {
 }
 
 /// Removes directories that lie where files and links shall be, which no tar does: it says that it found one with this status.
-pub(super) const CLEARED: i32 = 3;
-pub(super) fn clear(paths: &[&str]) -> String {
+pub(super) const REMOVED_DIRECTORY: i32 = 3;
+pub(super) fn remove_directories(paths: &[&str]) -> String {
     let paths: Vec<String> = paths.iter().map(|path| quote(path)).collect();
     format!(
-        "s=0; for p in {}; do if [ -d \"$p\" ] && [ ! -L \"$p\" ]; then rm -rf -- \"$p\" </dev/null || exit 1; s={CLEARED}; fi; \
+        "s=0; for p in {}; do if [ -d \"$p\" ] && [ ! -L \"$p\" ]; then rm -rf -- \"$p\" </dev/null || exit 1; s={REMOVED_DIRECTORY}; fi; \
          done; exit $s\n",
         paths.join(" ")
     )
@@ -155,7 +155,9 @@ mod tests {
 
     #[test]
     fn a_request_is_one_line() {
-        for line in [update(&["/a\n".to_owned()], Some(3)), bring_agent(3), clear(&["/a\n", "/b"])] {
+        for line in
+            [update(&["/a\n".to_owned()], Some(3)), upload_agent(3), remove_directories(&["/a\n", "/b"])]
+        {
             assert_eq!(line.matches('\n').count(), 1);
             assert!(line.ends_with('\n'));
         }

@@ -1,26 +1,26 @@
 //! The modification times of files that were sent as archives.
 //!
 //! A program that unpacks an archive does not compare a file's time with that of the file it replaces, as lilt's agent does. So the
-//! times that were sent are remembered here, one of these for each container.
+//! times that were sent are known here, one of these for each container.
 
 use lilt_agent::{Digest, modified};
 use lilt_model::Timestamp;
 
-use super::recent::Recent;
+use super::recent::RecentMap;
 use super::{Content, Put};
 
-/// So many files are remembered for a container. Programs that compare times have forgotten older ones, too.
-const MOST: usize = 10_000;
+/// So many files are known for a container. Programs that compare times have forgotten older ones, too.
+const MAX_FILES: usize = 10_000;
 
 #[derive(Debug)]
 pub struct SentTimes {
     /// What a path has now. Those that were removed stay: programs may remember them, too.
-    files: Recent<(Timestamp, Digest)>,
+    files: RecentMap<(Timestamp, Digest)>,
 }
 
 impl Default for SentTimes {
     fn default() -> Self {
-        Self { files: Recent::new(MOST) }
+        Self { files: RecentMap::new(MAX_FILES) }
     }
 }
 
@@ -31,8 +31,8 @@ impl SentTimes {
     }
 
     fn next_of(&mut self, put: &Put) -> Timestamp {
-        let Content::File { bytes, .. } = &put.what else { return put.modified };
-        let digest = bytes.marks().digest;
+        let Content::File { bytes, .. } = &put.content else { return put.modified };
+        let digest = bytes.fingerprint().digest;
         let time = match self.files.get(&put.path) {
             None => put.modified,
             // Sent again, or only with another mode: not back to an earlier time.

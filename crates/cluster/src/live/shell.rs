@@ -11,16 +11,16 @@ use tokio::io::{AsyncWriteExt, ReadHalf, SimplexStream, WriteHalf};
 use super::exec::{Exec, Streams};
 use super::frames::{Frames, Piece};
 use super::script::Hello;
-use super::{Carried, Changes, Content, Output, Put, REMOVALS_AT_ONCE, SentTimes, script};
+use super::{AgentUpload, Changes, Content, Output, Put, REMOVALS_AT_ONCE, SentTimes, script};
 use crate::connect::Cluster;
 
 /// What the image's programs said of changes that they could not make.
 struct Failed {
-    complaints: Vec<u8>,
+    stderr: Vec<u8>,
     status: i32,
 }
 
-/// As much of a command's complaints as a failure shows.
+/// As much of a command's stderr as a failure shows.
 const MOST_DETAIL: usize = 16 << 10;
 
 pub(super) struct ShellChannel {
@@ -36,7 +36,7 @@ pub(super) struct ShellChannel {
 
 impl fmt::Debug for ShellChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShellChannel").field("place", &self.exec.place).finish_non_exhaustive()
+        f.debug_struct("ShellChannel").field("target", &self.exec.target).finish_non_exhaustive()
     }
 }
 
@@ -65,12 +65,12 @@ impl ShellChannel {
     }
 
     /// Brings the agent, unless there is none for this machine or it cannot be started there: then everything is as before.
-    pub(super) async fn bring_agent(&mut self, carried: &Carried<'_>) -> Result<bool, Failure> {
+    pub(super) async fn upload_agent(&mut self, agent_upload: &AgentUpload<'_>) -> Result<bool, Failure> {
         if !self.hello.takes_programs {
             return Ok(false);
         }
-        let Some(program) = (carried.program)(&self.hello.machine) else { return Ok(false) };
-        let request = script::bring_agent(program.len());
+        let Some(program) = (agent_upload.program)(&self.hello.machine) else { return Ok(false) };
+        let request = script::upload_agent(program.len());
         Ok(self.request(&request, program, |_| {}).await? == 0)
     }
 
@@ -84,20 +84,20 @@ impl ShellChannel {
         if written.await.is_err() {
             return Err(self.ended().await);
         }
-        let ((stdout, heard), (stderr, _)) = (self.stdout.into_parts(), self.stderr.into_parts());
-        Ok((self.exec, Streams { stdin: self.stdin, stdout, stderr }, heard))
+        let ((stdout, buffered), (stderr, _)) = (self.stdout.into_parts(), self.stderr.into_parts());
+        Ok((self.exec, Streams { stdin: self.stdin, stdout, stderr }, buffered))
     }
 
-    /// Removes, then unpacks what is put in `/`, in one round trip: directories in the place of files are found when tar fails.
+    /// Removes, then unpacks what is put in `/`, in one round trip: directories in the target of files are found when tar fails.
     pub(super) async fn update(&mut self, changes: &Changes) -> Result<(), Failure> {
         let archive = changes.archive(&mut self.sent_times)?;
         if archive.is_some() && !self.hello.has_tar {
-            return Err(self.exec.place.lacks("tar"));
+            return Err(self.exec.target.missing_program("tar"));
         }
         let first = self.unpack(archive.as_ref(), changes.removals()).await?;
         match first {
             Ok(()) => Ok(()),
-            Err(_) if self.clear(changes).await? => {
+            Err(_) if self.remove_directories(changes).await? => {
                 self.unpack(archive.as_ref(), &[]).await?.map_err(|failed| self.not_written(&failed))
             }
             Err(failed) => Err(self.not_written(&failed)),
@@ -105,12 +105,13 @@ impl ShellChannel {
     }
 
     /// Whether something was in the way of files that is not any more.
-    async fn clear(&mut self, changes: &Changes) -> Result<bool, Failure> {
-        let is_leaf = |put: &&Put| !matches!(put.what, Content::Directory { .. });
+    async fn remove_directories(&mut self, changes: &Changes) -> Result<bool, Failure> {
+        let is_leaf = |put: &&Put| !matches!(put.content, Content::Directory { .. });
         let paths: Vec<&str> = changes.puts().iter().filter(is_leaf).map(|put| put.path.as_str()).collect();
         let mut cleared = false;
         for paths in paths.chunks(REMOVALS_AT_ONCE) {
-            cleared |= self.request(&script::clear(paths), &[], |_| {}).await? == script::CLEARED;
+            cleared |= self.request(&script::remove_directories(paths), &[], |_| {}).await?
+                == script::REMOVED_DIRECTORY;
         }
         Ok(cleared)
     }
@@ -125,12 +126,12 @@ impl ShellChannel {
             let from = batch * REMOVALS_AT_ONCE;
             let paths = &removals[from..removals.len().min(from + REMOVALS_AT_ONCE)];
             let data = archive.filter(|_| batch + 1 == batches);
-            let mut complaints = Vec::new();
+            let mut stderr = Vec::new();
             let request = script::update(paths, data.map(Bytes::len));
             let data = data.map(Bytes::as_ref).unwrap_or_default();
-            let status = self.request(&request, data, |output| gather(&mut complaints, output)).await?;
+            let status = self.request(&request, data, |output| collect_output(&mut stderr, output)).await?;
             if status != 0 {
-                return Ok(Err(Failed { complaints, status }));
+                return Ok(Err(Failed { stderr, status }));
             }
         }
         Ok(Ok(()))
@@ -151,7 +152,7 @@ impl ShellChannel {
         mut on_output: impl FnMut(Output<'_>) + Send,
     ) -> Result<i32, Failure> {
         if self.busy {
-            return Err(self.exec.place.broken("an earlier request was not finished"));
+            return Err(self.exec.target.channel_lost("an earlier request was not finished"));
         }
         self.busy = true;
         let (stdin, stdout, stderr) = (&mut self.stdin, &mut self.stdout, &mut self.stderr);
@@ -219,42 +220,42 @@ impl ShellChannel {
 
     /// The exec ended; its status says why.
     async fn ended(&mut self) -> Failure {
-        let message = self.exec.last_words().await.to_owned();
-        if says_no_shell(&message) {
-            return self.exec.place.lacks("sh");
+        let message = self.exec.final_status().await.to_owned();
+        if is_missing_shell(&message) {
+            return self.exec.target.missing_program("sh");
         }
-        self.exec.place.broken(&message)
+        self.exec.target.channel_lost(&message)
     }
 
     pub(super) fn cannot_restart(&self) -> Failure {
-        self.exec.place.cannot_restart()
+        self.exec.target.cannot_restart()
     }
 
-    fn not_written(&self, Failed { complaints, status }: &Failed) -> Failure {
-        let complaints = String::from_utf8_lossy(complaints);
-        match complaints.trim_end() {
-            "" => self.exec.place.not_written(&format!("exit code {status}")),
-            complaints => self.exec.place.not_written(complaints),
+    fn not_written(&self, Failed { stderr, status }: &Failed) -> Failure {
+        let stderr = String::from_utf8_lossy(stderr);
+        match stderr.trim_end() {
+            "" => self.exec.target.not_written(&format!("exit code {status}")),
+            stderr => self.exec.target.not_written(stderr),
         }
     }
 }
 
 /// Whether an exec ended because there is no `sh`. containerd and CRI-O say so; Docker says it where the command's output
 /// goes, and then gives the exit code of a shell that finds no program.
-fn says_no_shell(message: &str) -> bool {
+fn send_requests_no_shell(message: &str) -> bool {
     ["executable file not found", "no such file or directory"].iter().any(|words| message.contains(words))
         || ["exit code 126", "exit code 127"].iter().any(|words| message.ends_with(words))
 }
 
-fn gather(complaints: &mut Vec<u8>, output: Output<'_>) {
+fn collect_output(stderr: &mut Vec<u8>, output: Output<'_>) {
     let (Output::Stdout(bytes) | Output::Stderr(bytes)) = output;
-    let room = MOST_DETAIL.saturating_sub(complaints.len());
-    complaints.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    let room = MOST_DETAIL.saturating_sub(stderr.len());
+    stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::says_no_shell;
+    use super::is_missing_shell;
 
     #[test]
     fn every_runtime_is_understood_when_it_finds_no_shell() {
@@ -265,12 +266,12 @@ mod tests {
             "command terminated with non-zero exit code: command terminated with exit code 127",
             "command terminated with non-zero exit code: exec failed: exec: \"/bin/sh\": stat /bin/sh: no such file or directory",
         ] {
-            assert!(says_no_shell(message), "{message}");
+            assert!(is_missing_shell(message), "{message}");
         }
         for message in
             ["", "command terminated with non-zero exit code: command terminated with exit code 137"]
         {
-            assert!(!says_no_shell(message), "{message}");
+            assert!(!is_missing_shell(message), "{message}");
         }
     }
 }

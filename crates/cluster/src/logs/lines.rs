@@ -15,7 +15,7 @@ const OVERLAP_SECONDS: i64 = 2;
 
 /// What happens to the bytes up to the next line end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum LineState {
     /// The line begins here: gather it first.
     Gather,
     /// Too long to gather: pass it on as it comes.
@@ -28,7 +28,7 @@ pub(super) struct Lines {
     /// Lines up to this time are not wanted.
     after: Option<Timestamp>,
     partial: BytesMut,
-    rest: Rest,
+    state: LineState,
     ready: BytesMut,
     oldest: Timestamp,
     newest: Timestamp,
@@ -44,7 +44,7 @@ impl Lines {
         Self {
             after,
             partial: BytesMut::new(),
-            rest: Rest::Gather,
+            state: LineState::Gather,
             ready: BytesMut::new(),
             oldest: Timestamp(i64::MAX),
             newest: Timestamp::ZERO,
@@ -59,7 +59,7 @@ impl Lines {
         self.count
     }
 
-    /// From when to ask: early enough for all that is new, late enough that repetitions are remembered.
+    /// From when to ask: early enough for all that is new, late enough that repetitions are known.
     pub(super) fn since(&self) -> Option<jiff::Timestamp> {
         second_before(if self.count > 0 { Some(self.newest) } else { self.after })
     }
@@ -74,7 +74,7 @@ impl Lines {
     /// The same log is read anew from [`Lines::since`].
     pub(super) fn reconnect(&mut self) {
         self.partial.clear();
-        self.rest = Rest::Gather;
+        self.state = LineState::Gather;
         self.repeated.clear();
         for (_, lines) in &self.recent {
             for (line, times) in lines {
@@ -106,15 +106,15 @@ impl Lines {
     }
 
     fn part(&mut self, bytes: &[u8]) {
-        match self.rest {
-            Rest::Drop => {}
-            Rest::Pass => self.ready.extend_from_slice(bytes),
-            Rest::Gather => {
+        match self.state {
+            LineState::Drop => {}
+            LineState::Pass => self.ready.extend_from_slice(bytes),
+            LineState::Gather => {
                 // Cut at the same place whatever pieces the network makes, or a repetition would not be known.
                 let (now, later) = bytes.split_at(bytes.len().min(LONGEST_LINE - self.partial.len()));
                 self.partial.extend_from_slice(now);
                 if self.partial.len() == LONGEST_LINE {
-                    self.rest = if self.settle() { Rest::Pass } else { Rest::Drop };
+                    self.state = if self.emit() { LineState::Pass } else { LineState::Drop };
                     self.part(later);
                 }
             }
@@ -122,17 +122,17 @@ impl Lines {
     }
 
     fn end_line(&mut self) {
-        if self.rest == Rest::Gather && !self.partial.is_empty() {
-            self.settle();
+        if self.state == LineState::Gather && !self.partial.is_empty() {
+            self.emit();
         }
-        self.rest = Rest::Gather;
+        self.state = LineState::Gather;
     }
 
     /// Gives out the gathered line if it is new.
-    fn settle(&mut self) -> bool {
+    fn emit(&mut self) -> bool {
         let line = self.partial.split();
         let (time, text) = split_timestamp(&line);
-        if time.is_none() && NO_LOG.iter().any(|words| text.starts_with(words)) {
+        if time.is_none() && LOG_MISSING_MESSAGES.iter().any(|words| text.starts_with(words)) {
             return false;
         }
         let time = time.unwrap_or(self.newest);
@@ -169,7 +169,7 @@ impl Lines {
 
 /// What a node says in the place of a log that has gone with its container: nothing that the container wrote, whose lines
 /// have a time.
-const NO_LOG: [&[u8]; 2] =
+const LOG_MISSING_MESSAGES: [&[u8]; 2] =
     [b"unable to retrieve container logs for ", b"failed to try resolving symlinks in path "];
 
 /// The server knows whole seconds only.

@@ -9,7 +9,7 @@ use lilt_model::registry::Registry;
 use lilt_model::yaml;
 use serde::Deserialize;
 
-use super::{quietly, runtime};
+use super::{optional, runtime};
 use crate::connect::Cluster;
 
 /// What a cluster says about where images go.
@@ -24,7 +24,7 @@ impl Cluster {
     /// The document of KEP-1755; none if there is none, or this user may not read it.
     pub(super) async fn hosting(&self) -> Option<String> {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), "kube-public");
-        let map = quietly("the local registry", maps.get_opt("local-registry-hosting")).await??;
+        let map = optional("the local registry", maps.get_opt("local-registry-hosting")).await??;
         map.data?.remove("localRegistryHosting.v1")
     }
 
@@ -45,7 +45,7 @@ impl Cluster {
             return Announced { registry: None, help };
         }
         let services: Api<Service> = Api::namespaced(self.client.clone(), "container-registry");
-        let Some(service) = quietly("the registry of MicroK8s", services.get_opt("registry")).await else {
+        let Some(service) = optional("the registry of MicroK8s", services.get_opt("registry")).await else {
             return Announced { registry: None, help };
         };
         let port = service.as_ref().and_then(|it| it.spec.as_ref()?.ports.as_ref()?.first()?.node_port);

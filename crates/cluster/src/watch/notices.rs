@@ -1,4 +1,4 @@
-//! Kubernetes events as notices: each happening once, and of those from before the session only warnings, which say
+//! Kubernetes events as notices: each notice once, and of those from before the session only warnings, which say
 //! why something is not as it should be.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use lilt_model::Timestamp;
 use lilt_model::cluster::{Notice, PodRef, ProbeKind, Subject};
 use lilt_model::kubernetes::ObjectRef;
 
-use super::tail::Step;
+use super::list_watch::ListWatchEvent;
 use crate::pod::timestamp;
 
 /// Old warnings of one list that are told: each one about something else than a pod costs a question to the cluster.
@@ -25,7 +25,7 @@ pub(super) struct Notices {
 }
 
 /// A notice, and the object it is about if that is no pod: whose that is must be asked.
-pub(super) type Happening = (Notice, Option<OwnerReference>);
+pub(super) type NoticeWithOwner = (Notice, Option<OwnerReference>);
 
 impl Notices {
     pub(super) fn new(since: Timestamp) -> Self {
@@ -37,10 +37,10 @@ impl Notices {
         self.listed || self.troubled
     }
 
-    pub(super) fn take(&mut self, step: Step<Event>) -> Vec<Happening> {
+    pub(super) fn take(&mut self, step: ListWatchEvent<Event>) -> Vec<NoticeWithOwner> {
         match step {
-            Step::Listed(events) => self.listed(events),
-            Step::Changed(event) => {
+            ListWatchEvent::Listed(events) => self.listed(events),
+            ListWatchEvent::Changed(event) => {
                 let (uid, version) = identity(&event);
                 let old = self.seen.insert(uid, version.clone());
                 if old.as_ref() == Some(&version) {
@@ -49,20 +49,20 @@ impl Notices {
                     translate(&event).into_iter().collect()
                 }
             }
-            Step::Gone(event) => {
+            ListWatchEvent::Gone(event) => {
                 self.seen.remove(&identity(&event).0);
                 Vec::new()
             }
-            Step::Trouble(failure) | Step::Refused(failure) => {
+            ListWatchEvent::Trouble(failure) | ListWatchEvent::Refused(failure) => {
                 self.troubled = true;
                 tracing::debug!(%failure, "events are not watched");
                 Vec::new()
             }
-            Step::Recovered => Vec::new(),
+            ListWatchEvent::Recovered => Vec::new(),
         }
     }
 
-    fn listed(&mut self, events: Vec<Event>) -> Vec<Happening> {
+    fn listed(&mut self, events: Vec<Event>) -> Vec<NoticeWithOwner> {
         let first = !std::mem::replace(&mut self.listed, true);
         let before = std::mem::take(&mut self.seen);
         let (mut new, mut old) = (Vec::new(), Vec::new());
@@ -70,11 +70,11 @@ impl Notices {
             let (uid, version) = identity(&event);
             let is_known = before.get(&uid) == Some(&version);
             self.seen.insert(uid, version);
-            let Some(happening) = translate(&event).filter(|_| !is_known) else { continue };
-            if !first || happening.0.at >= self.since {
-                new.push(happening);
-            } else if happening.0.warning {
-                old.push(happening);
+            let Some(notice) = translate(&event).filter(|_| !is_known) else { continue };
+            if !first || notice.0.at >= self.since {
+                new.push(notice);
+            } else if notice.0.warning {
+                old.push(notice);
             }
         }
         old.sort_by_key(|(notice, _)| notice.at);
@@ -91,7 +91,7 @@ fn identity(event: &Event) -> (String, String) {
 }
 
 /// None of what nobody wants to know: all about pods, of other objects only what went wrong.
-fn translate(event: &Event) -> Option<Happening> {
+fn translate(event: &Event) -> Option<NoticeWithOwner> {
     let object = &event.involved_object;
     let warning = event.type_.as_deref() == Some("Warning");
     let is_pod = object.kind.as_deref() == Some("Pod");
@@ -169,7 +169,7 @@ mod tests {
         .unwrap()
     }
 
-    fn reasons(told: Vec<Happening>) -> Vec<String> {
+    fn reasons(told: Vec<NoticeWithOwner>) -> Vec<String> {
         told.into_iter().map(|(notice, _)| notice.reason).collect()
     }
 
@@ -195,23 +195,23 @@ mod tests {
             of("Pod", "Normal", "recent", "1", 200),
             of("Pod", "Warning", "cause", "1", 100),
         ];
-        assert_eq!(reasons(notices.take(Step::Listed(first))), ["cause", "recent"]);
+        assert_eq!(reasons(notices.take(ListWatchEvent::Listed(first))), ["cause", "recent"]);
         assert!(notices.ready());
-        assert_eq!(notices.take(Step::Changed(event("new", "2"))).len(), 1);
-        assert_eq!(notices.take(Step::Changed(event("new", "2"))).len(), 0);
+        assert_eq!(notices.take(ListWatchEvent::Changed(event("new", "2"))).len(), 1);
+        assert_eq!(notices.take(ListWatchEvent::Changed(event("new", "2"))).len(), 0);
         let resync = vec![event("cause", "1"), event("new", "3"), event("newer", "4")];
-        assert_eq!(reasons(notices.take(Step::Listed(resync))), ["new", "newer"]);
+        assert_eq!(reasons(notices.take(ListWatchEvent::Listed(resync))), ["new", "newer"]);
     }
 
     #[test]
     fn of_other_objects_only_what_went_wrong_is_told() {
         let mut notices = Notices::new(Timestamp(0));
-        assert!(notices.take(Step::Changed(of("ReplicaSet", "Normal", "made", "1", 1))).is_empty());
-        let told = notices.take(Step::Changed(of("ReplicaSet", "Warning", "refused", "2", 1)));
+        assert!(notices.take(ListWatchEvent::Changed(of("ReplicaSet", "Normal", "made", "1", 1))).is_empty());
+        let told = notices.take(ListWatchEvent::Changed(of("ReplicaSet", "Warning", "refused", "2", 1)));
         let [(notice, Some(owner))] = &told[..] else { panic!("{told:?}") };
         assert_eq!((owner.uid.as_str(), notice.to_string().as_str()), ("u", "[event: replicaset n/web] "));
         let mut node = of("Node", "Warning", "node", "3", 1);
         node.involved_object.namespace = None;
-        assert!(notices.take(Step::Changed(node)).is_empty());
+        assert!(notices.take(ListWatchEvent::Changed(node)).is_empty());
     }
 }

@@ -12,17 +12,17 @@ use lilt_model::Failure;
 use lilt_model::kubernetes::ObjectScope;
 
 use crate::connect::Cluster;
+use crate::fingerprint::fingerprint;
 use crate::inject::MANAGED_BY;
-use crate::marks::mark;
 
-/// A name, and the mark by which the object is known.
+/// A name, and the fingerprint by which the object is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ObjectFact {
+pub enum ObjectEvent {
     /// All there are; comes first, and again after a resync.
     Listed(Vec<(String, String)>),
     /// It is new or says something else than before.
     Changed(String, String),
-    /// With the mark it had.
+    /// With the fingerprint it had.
     Gone(String, String),
 }
 
@@ -31,7 +31,7 @@ impl Cluster {
     pub async fn watch_objects(
         &self,
         scope: &ObjectScope,
-    ) -> Result<BoxStream<'static, ObjectFact>, Failure> {
+    ) -> Result<BoxStream<'static, ObjectEvent>, Failure> {
         let found = self.kinds.find(&scope.api_version, &scope.kind).await;
         let kind = found.map_err(|error| self.failure("asking which kinds it knows", &error))?;
         let Some(kind) = kind else { return Ok(futures_util::stream::empty().boxed()) };
@@ -40,9 +40,9 @@ impl Cluster {
             Some(name) => Config::default().fields(&format!("metadata.name={name}")),
             None => Config::default().labels(&format!("{MANAGED_BY}=tilt")),
         };
-        let events = watcher::watcher(api, config).backoff(Steadily);
-        let facts = events.scan(Known::default(), |known, event| {
-            let fact = match event {
+        let events = watcher::watcher(api, config).backoff(EverySecond);
+        let events_receiver = events.scan(Known::default(), |known, event| {
+            let event = match event {
                 Ok(event) => Some(known.take(event)),
                 Err(error) if is_final(&error) => {
                     tracing::debug!(%error, "applied objects are not watched");
@@ -53,16 +53,16 @@ impl Cluster {
                     Some(None)
                 }
             };
-            std::future::ready(fact)
+            std::future::ready(event)
         });
-        Ok(facts.filter_map(std::future::ready).boxed())
+        Ok(events_receiver.filter_map(std::future::ready).boxed())
     }
 }
 
 /// A return of the API server should not be noticed much later than possible.
-struct Steadily;
+struct EverySecond;
 
-impl Iterator for Steadily {
+impl Iterator for EverySecond {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
@@ -70,7 +70,7 @@ impl Iterator for Steadily {
     }
 }
 
-impl Backoff for Steadily {
+impl Backoff for EverySecond {
     fn reset(&mut self) {}
 }
 
@@ -84,32 +84,33 @@ fn is_final(error: &Error) -> bool {
     matches!(code, Some(403..=405))
 }
 
-/// The marks so far: most changes are of the status, and nobody needs to hear of them.
+/// The fingerprints so far: most changes are of the status, and nobody needs to hear of them.
 #[derive(Default)]
 struct Known {
-    marks: HashMap<String, String>,
+    fingerprints: HashMap<String, String>,
     listing: Vec<(String, String)>,
 }
 
 impl Known {
-    fn take<K>(&mut self, event: Event<kube::core::PartialObjectMeta<K>>) -> Option<ObjectFact> {
+    fn take<K>(&mut self, event: Event<kube::core::PartialObjectMeta<K>>) -> Option<ObjectEvent> {
         match event {
             Event::Init => self.listing.clear(),
             Event::InitApply(object) => self.listing.push(identity(&object.metadata)),
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.listing);
-                self.marks = listed.iter().cloned().collect();
-                return Some(ObjectFact::Listed(listed));
+                self.fingerprints = listed.iter().cloned().collect();
+                return Some(ObjectEvent::Listed(listed));
             }
             Event::Apply(object) => {
-                let (name, mark) = identity(&object.metadata);
-                let before = self.marks.insert(name.clone(), mark.clone());
-                return (before.as_ref() != Some(&mark)).then_some(ObjectFact::Changed(name, mark));
+                let (name, fingerprint) = identity(&object.metadata);
+                let before = self.fingerprints.insert(name.clone(), fingerprint.clone());
+                return (before.as_ref() != Some(&fingerprint))
+                    .then_some(ObjectEvent::Changed(name, fingerprint));
             }
             Event::Delete(object) => {
-                let (name, mark) = identity(&object.metadata);
-                self.marks.remove(&name);
-                return Some(ObjectFact::Gone(name, mark));
+                let (name, fingerprint) = identity(&object.metadata);
+                self.fingerprints.remove(&name);
+                return Some(ObjectEvent::Gone(name, fingerprint));
             }
         }
         None
@@ -117,5 +118,5 @@ impl Known {
 }
 
 fn identity(meta: &ObjectMeta) -> (String, String) {
-    (meta.name.clone().unwrap_or_default(), mark(meta))
+    (meta.name.clone().unwrap_or_default(), fingerprint(meta))
 }

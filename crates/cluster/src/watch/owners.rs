@@ -11,23 +11,23 @@ use kube::api::ObjectMeta;
 use lilt_model::Uid;
 
 use crate::connect::Cluster;
-use crate::pod::{Lineage, nearest_owner, timestamp};
+use crate::pod::{OwnerChain, nearest_owner, timestamp};
 
 /// Deeper chains are circles.
 const DEEPEST: usize = 8;
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-pub(super) type Ancestors = Shared<BoxFuture<'static, Lineage>>;
+pub(super) type Ancestors = Shared<BoxFuture<'static, OwnerChain>>;
 
 /// Remembers, per direct owner of a pod, that owner and all above it. An owner's owners do not change.
 pub(super) struct Owners {
     cluster: Cluster,
     namespace: String,
-    asked: Asked<Ancestors>,
+    asked: OwnerCache<Ancestors>,
 }
 
 /// What is known of owners, by their uids. Those of pods that are gone are forgotten now and then.
-struct Asked<V> {
+struct OwnerCache<V> {
     known: HashMap<String, V>,
     /// The owners of the pods there are.
     pods: HashMap<String, Vec<String>>,
@@ -38,7 +38,7 @@ struct Asked<V> {
 /// So many owners are never too many.
 const FEW: usize = 256;
 
-impl<V> Asked<V> {
+impl<V> OwnerCache<V> {
     fn new() -> Self {
         Self { known: HashMap::new(), pods: HashMap::new(), limit: FEW }
     }
@@ -68,7 +68,7 @@ fn uid(pod: &Pod) -> String {
 
 impl Owners {
     pub(super) fn new(cluster: Cluster, namespace: &str) -> Self {
-        Self { cluster, namespace: namespace.to_owned(), asked: Asked::new() }
+        Self { cluster, namespace: namespace.to_owned(), asked: OwnerCache::new() }
     }
 
     /// A pod is gone, and owners that have no other pod may be forgotten.
@@ -82,17 +82,17 @@ impl Owners {
     }
 
     /// The answer, if nobody has to be asked.
-    pub(super) fn known(&mut self, pod: &Pod) -> Option<Lineage> {
+    pub(super) fn known(&mut self, pod: &Pod) -> Option<OwnerChain> {
         self.of(pod).now_or_never()
     }
 
-    pub(super) fn of(&mut self, pod: &Pod) -> impl Future<Output = Lineage> + Send + use<> {
+    pub(super) fn of(&mut self, pod: &Pod) -> impl Future<Output = OwnerChain> + Send + use<> {
         let references = pod.metadata.owner_references.as_deref().unwrap_or_default();
         self.asked.note_pod(uid(pod), references.iter().map(|reference| reference.uid.clone()));
         let lines: Vec<Ancestors> = references.iter().map(|reference| self.line_of(reference)).collect();
         let nearest = nearest_owner(pod).map(|owner| owner.uid.clone());
         let nearest = references.iter().position(|reference| Some(&reference.uid) == nearest.as_ref());
-        join_all(lines).map(move |lines| Lineage {
+        join_all(lines).map(move |lines| OwnerChain {
             created: nearest.and_then(|place| lines.get(place)?.created),
             uids: nearest_first(lines),
         })
@@ -107,7 +107,7 @@ impl Owners {
 }
 
 /// Direct owners before theirs; each once.
-fn nearest_first(lines: Vec<Lineage>) -> Vec<Uid> {
+fn nearest_first(lines: Vec<OwnerChain>) -> Vec<Uid> {
     let lines: Vec<Vec<Uid>> = lines.into_iter().map(|line| line.uids).collect();
     let mut all: Vec<Uid> = Vec::new();
     for depth in 0..lines.iter().map(Vec::len).max().unwrap_or(0) {
@@ -126,7 +126,7 @@ fn line(
     namespace: String,
     owner: OwnerReference,
     depth: usize,
-) -> BoxFuture<'static, Lineage> {
+) -> BoxFuture<'static, OwnerChain> {
     async move {
         let found = if depth < DEEPEST { metadata_of(&cluster, &namespace, &owner).await } else { None };
         let found = found.unwrap_or_default();
@@ -134,7 +134,7 @@ fn line(
         let lines = above.into_iter().map(|next| line(cluster.clone(), namespace.clone(), next, depth + 1));
         let mut uids = vec![Uid::new(&owner.uid)];
         uids.extend(nearest_first(join_all(lines).await));
-        Lineage { uids, created: found.creation_timestamp.as_ref().map(timestamp) }
+        OwnerChain { uids, created: found.creation_timestamp.as_ref().map(timestamp) }
     }
     .boxed()
 }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn owners_of_pods_that_are_gone_are_forgotten() {
-        let mut asked = Asked::new();
+        let mut asked = OwnerCache::new();
         let owners = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>().into_iter();
         asked.note_pod("stays".to_owned(), owners(&["set"]));
         asked.get("set", || 0);
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn owners_come_nearest_first_and_once() {
         let uids = |names: &[&str]| names.iter().map(Uid::new).collect::<Vec<Uid>>();
-        let line = |names: &[&str]| Lineage { uids: uids(names), created: None };
+        let line = |names: &[&str]| OwnerChain { uids: uids(names), created: None };
         assert_eq!(
             nearest_first(vec![line(&["a", "c"]), line(&["b", "c", "d"])]),
             uids(&["a", "b", "c", "d"])

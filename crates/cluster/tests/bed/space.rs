@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
-use lilt_cluster::{Cluster, ConnectOptions, NamespaceFact, NamespaceWatch};
+use lilt_cluster::{Cluster, ConnectOptions, NamespaceEvent, NamespaceWatch};
 use lilt_model::Timestamp;
 use lilt_model::cluster::{Pod, PodRef};
 use serde_json::{Value, json};
@@ -103,12 +103,12 @@ pub(crate) async fn until_pod(watch: &mut NamespaceWatch, wanted: impl Fn(&Pod) 
     let search = async {
         loop {
             match watch.next().await.expect("a watch does not end") {
-                NamespaceFact::PodsListed(pods) => {
+                NamespaceEvent::PodsListed(pods) => {
                     if let Some(pod) = pods.into_iter().find(|pod| wanted(pod)) {
                         return pod;
                     }
                 }
-                NamespaceFact::PodChanged(pod) if wanted(&pod) => return pod,
+                NamespaceEvent::PodChanged(pod) if wanted(&pod) => return pod,
                 other => last = Some(other),
             }
         }

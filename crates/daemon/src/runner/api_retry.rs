@@ -43,7 +43,7 @@ impl<'c> ApiRetry<'c> {
             let heartbeat = async {
                 loop {
                     tokio::time::sleep(HEARTBEAT).await;
-                    missed |= !cluster.answers(HEARTBEAT).await;
+                    missed |= !cluster.is_reachable(HEARTBEAT).await;
                 }
             };
             tokio::select! {
@@ -60,7 +60,7 @@ impl<'c> ApiRetry<'c> {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return false;
         }
-        let unreachable = is_unreachable(failure) || !self.cluster.answers(RESPONSE_TIMEOUT).await;
+        let unreachable = is_unreachable(failure) || !self.cluster.is_reachable(RESPONSE_TIMEOUT).await;
         if !unreachable && !self.unreachable {
             return false;
         }

@@ -1,7 +1,7 @@
 //! Watches kubeconfig while connected. A session keeps its cluster: it warns if kubeconfig selects another context, or
 //! if the context has another server. New credentials for the same server are used.
 
-use lilt_cluster::{Cluster, ConnectOptions, Selection};
+use lilt_cluster::{Cluster, ConnectOptions, ContextSelection};
 use lilt_model::files::FileSet;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ClusterName, Failure, ResourceName, SpanId};
@@ -16,7 +16,7 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
         Ok(subscription) => subscription,
         Err(failure) => return warn_unwatched(&context, &failure),
     };
-    let mut known = lilt_cluster::selection(&pinned).unwrap_or_default();
+    let mut known = lilt_cluster::context_selection(&pinned).unwrap_or_default();
     loop {
         let batch = tokio::select! {
             batch = subscription.next() => batch,
@@ -28,10 +28,10 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
         // New tokens of the same login are read when needed.
         cluster.retry_login();
         // A half-written file is read again when it is complete.
-        let Ok(now) = lilt_cluster::selection(&pinned) else { continue };
+        let Ok(now) = lilt_cluster::context_selection(&pinned) else { continue };
         // Only the session's own cluster depends on the current context.
         let current = if name.is_session() { now.current.clone() } else { known.current.clone() };
-        let now = Selection { current, ..now };
+        let now = ContextSelection { current, ..now };
         for words in differences(&pinned, &known, &now) {
             span(&context).print(Level::Warn, &format!("WARNING: {words}"));
         }
@@ -42,17 +42,18 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
     }
 }
 
-fn has_other_login(before: &Selection, now: &Selection) -> bool {
+fn has_other_login(before: &ContextSelection, now: &ContextSelection) -> bool {
     now.server.is_some() && before.server == now.server && before.login != now.login
 }
 
 /// Uses new credentials for the connection and for commands.
 async fn adopt_login(context: &Context, name: &ClusterName, cluster: &Cluster) {
     let pinned = cluster.context();
-    let taken = cluster.renew(ConnectOptions::default()).await.and_then(|()| match name.is_session() {
-        true => context.settings.kubeconfig.rewrite(),
-        false => context.settings.kubeconfig.write_for(name.as_str()).map(|_| ()),
-    });
+    let taken =
+        cluster.reload_login(ConnectOptions::default()).await.and_then(|()| match name.is_session() {
+            true => context.settings.kubeconfig.rewrite(),
+            false => context.settings.kubeconfig.write_for(name.as_str()).map(|_| ()),
+        });
     match taken {
         Ok(()) => span(context)
             .info(&format!("kubeconfig has another login for the context {pinned}: it is used from now on")),
@@ -65,7 +66,7 @@ async fn adopt_login(context: &Context, name: &ClusterName, cluster: &Cluster) {
     }
 }
 
-fn differences(pinned: &str, before: &Selection, now: &Selection) -> Vec<String> {
+fn differences(pinned: &str, before: &ContextSelection, now: &ContextSelection) -> Vec<String> {
     let mut words = Vec::new();
     if before.current != now.current {
         words.push(match &now.current {
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn only_what_leads_elsewhere_is_told() {
-        let selection = |current: &str, server: &str| Selection {
+        let selection = |current: &str, server: &str| ContextSelection {
             current: Some(current.to_owned()),
             server: Some(server.to_owned()),
             login: "a".to_owned(),
@@ -110,12 +111,12 @@ mod tests {
         let told = differences("mine", &before, &selection("other", "https://b"));
         assert!(told[0].contains("selects the context other; this session stays with mine"), "{told:?}");
         assert!(told[1].contains("now leads to https://b"), "{told:?}");
-        let gone = Selection { server: None, ..before.clone() };
+        let gone = ContextSelection { server: None, ..before.clone() };
         assert!(differences("mine", &before, &gone)[0].contains("nowhere"));
         assert!(!has_other_login(&before, &before) && !has_other_login(&before, &gone));
-        let renewed = Selection { login: "b".to_owned(), ..before.clone() };
+        let renewed = ContextSelection { login: "b".to_owned(), ..before.clone() };
         assert!(has_other_login(&before, &renewed) && differences("mine", &before, &renewed).is_empty());
-        let elsewhere = Selection { server: Some("https://b".to_owned()), ..renewed };
+        let elsewhere = ContextSelection { server: Some("https://b".to_owned()), ..renewed };
         assert!(!has_other_login(&before, &elsewhere));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use lilt_cluster::{Cluster, ObjectFact};
+use lilt_cluster::{Cluster, ObjectEvent};
 use lilt_engine::{Drift, Event, Inspection};
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::log::Level;
@@ -41,9 +41,9 @@ async fn send_changes(context: &Context, scope: &ObjectScope) -> Result<(), Fail
     while let Some(fact) = facts.next().await {
         let scope = scope.clone();
         let event = match fact {
-            ObjectFact::Listed(objects) => Event::ObjectsListed { scope, objects },
-            ObjectFact::Changed(name, mark) => Event::ObjectChanged { scope, name, mark },
-            ObjectFact::Gone(name, mark) => Event::ObjectGone { scope, name, mark },
+            ObjectEvent::Listed(objects) => Event::ObjectsListed { scope, objects },
+            ObjectEvent::Changed(name, mark) => Event::ObjectChanged { scope, name, mark },
+            ObjectEvent::Gone(name, mark) => Event::ObjectGone { scope, name, mark },
         };
         context.send(event).await;
     }

@@ -87,7 +87,7 @@ impl<'c> OutageRetry<'c> {
 pub(super) async fn is_over(context: &Context, outage: &Outage) -> bool {
     match &outage.unreachable {
         Unreachable::Cluster => match context.cluster(&outage.cluster) {
-            Ok(cluster) => cluster.answers(RESPONSE_TIMEOUT).await,
+            Ok(cluster) => cluster.is_reachable(RESPONSE_TIMEOUT).await,
             Err(_) => false,
         },
         // Whether there is enough memory and disk space is seen by the next attempt.

@@ -7,7 +7,7 @@ use lilt_agent::{HOME, PROGRAM};
 use serde_json::{Value, json};
 
 use super::AgentOffer;
-use super::needs::Plan;
+use super::decide::Plan;
 
 pub(super) const VOLUME: &str = "lilt-agent";
 const INSTALLER: &str = "lilt-agent";

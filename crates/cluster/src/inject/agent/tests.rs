@@ -27,7 +27,7 @@ fn offer(targets: Vec<SyncTarget>) -> AgentOffer {
             targets,
         },
         restart: None,
-        closed: false,
+        is_unwritable: false,
     }
 }
 
@@ -134,7 +134,7 @@ fn what_refused_changes_when_it_ran_gets_the_agent() {
     (offer.facts.has_shell, offer.facts.has_tar) = (true, true);
     offer.facts.identity = Identity::default();
     assert_eq!(added(json!({}), &offer).1, []);
-    offer.closed = true;
+    offer.is_unwritable = true;
     let (template, notes) = added(json!({}), &offer);
     assert_eq!(used(&notes), "/www was closed to its user when it ran");
     assert_eq!(template["spec"]["initContainers"][1]["name"], "lilt-copy-main");
@@ -150,18 +150,18 @@ fn closed_images_noted_on_a_template_give_the_same_template_again() {
     offer.facts.identity = Identity::default();
     let mut without = [deployment(json!({}))];
     add(&mut without, std::slice::from_ref(&offer));
-    assert!(closed_images(&without[0]).is_empty());
-    let closed = AgentOffer { closed: true, ..offer.clone() };
+    assert!(unwritable_images(&without[0]).is_empty());
+    let closed = AgentOffer { is_unwritable: true, ..offer.clone() };
     let mut first = [deployment(json!({}))];
     add(&mut first, &[closed]);
     // Another session knows nothing of the containers that refused, but reads what is deployed.
-    offer.closed = closed_images(&first[0]).contains(&offer.name);
+    offer.is_unwritable = unwritable_images(&first[0]).contains(&offer.name);
     let mut second = [deployment(json!({}))];
     add(&mut second, &[offer]);
     assert_eq!(first, second);
     // A manifest does not name the note: it is no difference.
     let (mut in_cluster, mut manifest) = (first[0].clone(), deployment(json!({})));
-    set_aside(&mut in_cluster, &mut manifest);
+    strip_agent(&mut in_cluster, &mut manifest);
     assert!(in_cluster["spec"]["template"]["metadata"]["annotations"].is_null());
 }
 
@@ -224,7 +224,7 @@ fn a_file_that_can_be_nowhere_is_told() {
 fn what_can_be_nowhere_leaves_the_rest_alone() {
     let offer = offer(vec![target("/", Some("/settings.json")), target("/www", None)]);
     let (template, notes) = added(json!({}), &offer);
-    let [AgentNote::Used { .. }, AgentNote::LeftOut { what, .. }] = notes.as_slice() else {
+    let [AgentNote::Used { .. }, AgentNote::ExcludedTarget { what, .. }] = notes.as_slice() else {
         panic!("{notes:?}")
     };
     assert_eq!(what, "/settings.json");
@@ -245,7 +245,7 @@ fn volumes_that_take_no_files_are_told() {
         object["spec"]["template"]["spec"]["volumes"] = json!([{"name": "y", "emptyDir": {}}, volume]);
         let notes = add(std::slice::from_mut(&mut object), std::slice::from_ref(offer));
         let words = notes.into_iter().map(|note| match note {
-            AgentNote::LeftOut { container, what, reason } => format!("{container}, {what}: {reason}"),
+            AgentNote::ExcludedTarget { container, what, reason } => format!("{container}, {what}: {reason}"),
             other => format!("{other:?}"),
         });
         words.collect::<Vec<_>>()
@@ -278,7 +278,7 @@ fn volumes_that_take_no_files_are_told() {
 #[test]
 fn of_a_root_directory_all_but_the_program_is_left_out() {
     let (template, notes) = added(json!({}), &offer(vec![target("/", None)]));
-    let [AgentNote::Used { .. }, AgentNote::LeftOut { what, .. }] = notes.as_slice() else {
+    let [AgentNote::Used { .. }, AgentNote::ExcludedTarget { what, .. }] = notes.as_slice() else {
         panic!("{notes:?}")
     };
     assert_eq!(what, "/ but for /web");
@@ -338,12 +338,12 @@ fn comparisons_see_nothing_of_it() {
     let mut with = vec![plain.clone()];
     assert_eq!(add(&mut with, std::slice::from_ref(&offer)).len(), 1);
     let (mut with, mut without) = (with.remove(0), plain.clone());
-    set_aside(&mut with, &mut without);
+    strip_agent(&mut with, &mut without);
     assert_eq!(with, without);
     assert_eq!(without["spec"]["template"]["spec"]["containers"][1]["volumeMounts"], mounts);
     // Where there is none, nothing changes.
     let (mut one, mut other) = (plain.clone(), deployment(json!({})));
-    set_aside(&mut one, &mut other);
+    strip_agent(&mut one, &mut other);
     assert_eq!((one, other), (plain, deployment(json!({}))));
 }
 

@@ -3,7 +3,7 @@
 use lilt_model::image_facts::SyncTarget;
 use serde_json::Value;
 
-use super::needs::is_below;
+use super::decide::is_below;
 
 /// Sources that the node fills, and nobody else.
 const FILLED: [&str; 4] = ["configMap", "secret", "projected", "downwardAPI"];

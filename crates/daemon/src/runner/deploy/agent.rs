@@ -63,7 +63,7 @@ pub(super) async fn add(
             )),
             AgentNote::Impossible { container, reason } => steps
                 .warn(format!("the container {container} cannot take live updates in place: {reason}")),
-            AgentNote::LeftOut { container, what, reason } => steps
+            AgentNote::ExcludedTarget { container, what, reason } => steps
                 .warn(format!("the container {container} cannot take changes of {what} in place: {reason}")),
         }
     }
@@ -81,12 +81,12 @@ async fn mark_closed(
     candidates: &mut [Candidate],
     objects: &[Value],
 ) -> Result<(), Failure> {
-    if candidates.iter().all(|candidate| candidate.offer.closed) {
+    if candidates.iter().all(|candidate| candidate.offer.is_unwritable) {
         return Ok(());
     }
-    let recorded = context.cluster(&job.kubernetes.cluster)?.closed_images(objects).await;
+    let recorded = context.cluster(&job.kubernetes.cluster)?.unwritable_images(objects).await;
     for candidate in candidates {
-        candidate.offer.closed |= recorded.contains(&candidate.offer.name);
+        candidate.offer.is_unwritable |= recorded.contains(&candidate.offer.name);
     }
     Ok(())
 }
@@ -246,7 +246,7 @@ async fn inspect_image(
         agent_program: lilt_agent_image::PROGRAM.to_owned(),
         facts: facts::find(engine, owner, &configuration, live_update).await?,
         restart: live_update.restart_process.clone(),
-        closed: job.closed.contains(&target.name),
+        is_unwritable: job.closed.contains(&target.name),
     };
     Ok(Candidate { image: target.name.clone(), offer, local: format!("{name}:{tag}"), archive })
 }
@@ -347,7 +347,7 @@ mod tests {
             agent_program: "/agent".into(),
             facts: ImageFacts::default(),
             restart,
-            closed: false,
+            is_unwritable: false,
         };
         let container = json!({"name": "main", "image": "web:1"});
         let object = |kind: &str, added: &str| {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lilt_cluster::Found;
+use lilt_cluster::FoundObject;
 use lilt_engine::{DeployJob, Deployed};
 use lilt_model::kubernetes::{CustomDeploy, ObjectRef};
 use lilt_model::secret::Redactor;
@@ -51,9 +51,9 @@ pub(crate) async fn deploy(
     let makes_pods = objects.iter().any(makes_pods);
     let result = yaml::stream(&with_identities(&objects, &found));
     let (mut marks, mut manifests, mut references) = (Vec::new(), Vec::new(), Vec::new());
-    for Found { object, uid, mark, manifest } in found {
+    for FoundObject { object, uid, fingerprint, manifest } in found {
         references.push((object, uid));
-        marks.push(mark);
+        marks.push(fingerprint);
         manifests.push(manifest);
     }
     Ok(Deployed {
@@ -89,13 +89,13 @@ pub(crate) async fn find(
     exit: Option<lilt_host::process::Exit>,
     printed: &[u8],
     seconds: u64,
-) -> Result<(Vec<Value>, Vec<Found>), Failure> {
+) -> Result<(Vec<Value>, Vec<FoundObject>), Failure> {
     let cluster = context.cluster(cluster)?;
     let (manifests, printed) = split_output(printed);
     let objects = match read(exit, printed, seconds, &context.logs.redactor()) {
         Ok(objects) => objects,
         // An unreachable cluster is the probable cause.
-        Err(failure) if !cluster.answers(RESPONSE_TIMEOUT).await => {
+        Err(failure) if !cluster.is_reachable(RESPONSE_TIMEOUT).await => {
             return Err(failure.of_kind(Unreachable::Cluster));
         }
         Err(failure) => return Err(failure),
@@ -126,7 +126,7 @@ fn split_output(printed: &[u8]) -> (String, &[u8]) {
     (String::from_utf8_lossy(manifests).into_owned(), &objects[SEPARATOR.len()..])
 }
 
-fn attach_manifests(found: &mut [Found], text: &str) {
+fn attach_manifests(found: &mut [FoundObject], text: &str) {
     // Manifests are only used to detect drift, so unreadable ones are no failure.
     let manifests = yaml::objects(text).unwrap_or_else(|error| {
         tracing::warn!(error = error.message, "the manifests that a command printed cannot be read");
@@ -145,8 +145,8 @@ fn attach_manifests(found: &mut [Found], text: &str) {
 }
 
 /// Adds uid and namespace to the printed objects.
-pub(crate) fn with_identities(objects: &[Value], found: &[Found]) -> Vec<Value> {
-    let known = |(object, found): (&Value, &Found)| {
+pub(crate) fn with_identities(objects: &[Value], found: &[FoundObject]) -> Vec<Value> {
+    let known = |(object, found): (&Value, &FoundObject)| {
         let mut object = object.clone();
         object["metadata"]["uid"] = Value::from(found.uid.as_str());
         if !found.object.namespace.is_empty() {

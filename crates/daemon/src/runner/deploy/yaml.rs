@@ -33,8 +33,8 @@ pub(super) async fn apply(
         timeout: Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs)),
         merge: job.merge,
         overwrite: job.rerun,
-        remembered: cache.read(),
-        many: job.first,
+        known: cache.read(),
+        bulk: job.first,
         deployer: Some(context.edges.deployers.own()),
     };
     if job.rerun {
@@ -54,7 +54,7 @@ pub(super) async fn apply(
             return Err(failure);
         }
     };
-    cache.write(&options.remembered, &objects, &applied);
+    cache.write(&options.known, &objects, &applied);
     print_applied(job, &applied, steps);
     warn_of_other_sessions(context, &applied, steps);
     if !job.rerun {
@@ -69,7 +69,7 @@ pub(super) async fn apply(
     let completed = !jobs.is_empty() && jobs.iter().all(|job| job.complete && !job.changed);
     Ok(Deployed {
         completed,
-        marks: applied.iter().map(|applied| applied.mark.clone()).collect(),
+        marks: applied.iter().map(|applied| applied.fingerprint.clone()).collect(),
         result: yaml::stream(applied.iter().map(|applied| &applied.content)),
         objects: applied.into_iter().map(|applied| (applied.object, applied.uid)).collect(),
         template_hashes,

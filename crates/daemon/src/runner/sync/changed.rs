@@ -203,7 +203,7 @@ impl Gathered {
             FileEntry::Other => return Ok(()),
         };
         self.copied.push(path.to_owned());
-        self.puts.push(Put { path: destination, modified, what });
+        self.puts.push(Put { path: destination, modified, content: what });
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! The connection for live updates of one container, over either transport.
 
-use lilt_cluster::{Carried, Changes, Cluster, LiveChannel, Output, Way};
+use lilt_cluster::{AgentUpload, Changes, Cluster, LiveChannel, LiveTransport, Output};
 use lilt_engine::SyncTask;
 use lilt_model::Failure;
 
@@ -27,12 +27,12 @@ impl Channel {
             return DockerChannel::open(context, task).await.map(Self::Docker);
         }
         let folders: Vec<String> = task.live_update.syncs.iter().map(|sync| sync.container.clone()).collect();
-        let carried = Carried { program: lilt_agent_image::program, folders: &folders };
-        let way = match task.agent {
-            true => Way::Agent,
-            false => Way::Shell((!task.without_agent).then_some(carried)),
+        let agent_upload = AgentUpload { program: lilt_agent_image::program, folders: &folders };
+        let transport = match task.agent {
+            true => LiveTransport::Agent,
+            false => LiveTransport::Shell((!task.without_agent).then_some(agent_upload)),
         };
-        LiveChannel::open(cluster, &task.pod, &task.container, way).await.map(Self::Exec)
+        LiveChannel::open(cluster, &task.pod, &task.container, transport).await.map(Self::Exec)
     }
 
     pub(super) async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {

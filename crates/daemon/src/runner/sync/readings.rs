@@ -160,6 +160,6 @@ fn read(key: Key) -> Result<Reading, Failure> {
     };
     let changed = Changed::read(&key.live_update, &paths, &key.paths, &key.roots)?;
     // Mostly an agent is told of them.
-    changed.changes.mark();
+    changed.changes.compute_fingerprints();
     Ok(Reading { paths, changed })
 }

@@ -25,7 +25,7 @@ const FRESH: Duration = Duration::from_secs(10);
 const NOTES: &[&str] = &["deployment.kubernetes.io/revision", DEPLOYED_BY];
 
 /// The same as long as nobody changes what an object says: status and the bookkeeping of the server do not count.
-pub(crate) fn mark(meta: &ObjectMeta) -> String {
+pub(crate) fn fingerprint(meta: &ObjectMeta) -> String {
     let state = match meta.generation.filter(|generation| *generation > 0) {
         Some(generation) => format!("g{generation}"),
         None => version(meta),
@@ -56,11 +56,11 @@ pub fn digest(manifest: &Value) -> String {
     Sha256::digest(text.as_bytes()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is remembered of an object that was applied: if manifest and mark are the same, nothing is to be done.
+/// What is known of an object that was applied: if manifest and fingerprint are the same, nothing is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remembered {
+pub struct KnownObject {
     pub manifest: String,
-    pub mark: String,
+    pub fingerprint: String,
 }
 
 /// The objects of one kind in one namespace, by name.
@@ -83,7 +83,7 @@ impl Listings {
 }
 
 impl Cluster {
-    /// Uid and mark of an object as a recent listing of its like has it. None if it is not among those that carry our
+    /// Uid and fingerprint of an object as a recent listing of its like has it. None if it is not among those that carry our
     /// label, or if they may not be listed.
     pub(crate) async fn listed(&self, kind: &Kind, namespace: &str, name: &str) -> Option<(Uid, String)> {
         let key = (format!("{}/{}", kind.resource.api_version, kind.resource.plural), namespace.to_owned());
@@ -110,7 +110,7 @@ async fn list(cluster: Cluster, kind: Kind, namespace: String) -> Arc<HashMap<St
     let items = listed.map(|list| list.items).unwrap_or_default();
     let known = items.into_iter().filter_map(|object| {
         let uid = Uid::from(object.metadata.uid.clone()?);
-        Some((object.metadata.name.clone()?, (uid, mark(&object.metadata))))
+        Some((object.metadata.name.clone()?, (uid, fingerprint(&object.metadata))))
     });
     Arc::new(known.collect())
 }
@@ -130,18 +130,18 @@ mod tests {
         let before = meta(json!({"uid": "u", "generation": 2, "resourceVersion": "5", "labels": {"a": "b"}}));
         let status = meta(json!({"uid": "u", "generation": 2, "resourceVersion": "6", "labels": {"a": "b"},
             "annotations": {"deployment.kubernetes.io/revision": "2"}}));
-        assert_eq!(mark(&before), mark(&status));
+        assert_eq!(fingerprint(&before), fingerprint(&status));
         for other in [
             json!({"uid": "u", "generation": 3, "labels": {"a": "b"}}),
             json!({"uid": "u", "generation": 2, "labels": {"a": "c"}}),
             json!({"uid": "v", "generation": 2, "labels": {"a": "b"}}),
         ] {
-            assert_ne!(mark(&before), mark(&meta(other)));
+            assert_ne!(fingerprint(&before), fingerprint(&meta(other)));
         }
-        let versioned = |version: &str| mark(&meta(json!({"uid": "u", "resourceVersion": version})));
+        let versioned = |version: &str| fingerprint(&meta(json!({"uid": "u", "resourceVersion": version})));
         assert_ne!(versioned("1"), versioned("2"));
         let scaler = |version: &str, time: &str| {
-            mark(&meta(json!({"uid": "u", "resourceVersion": version, "managedFields": [
+            fingerprint(&meta(json!({"uid": "u", "resourceVersion": version, "managedFields": [
                 {"manager": "tilt", "operation": "Apply", "time": time},
                 {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status"}]})))
         };

@@ -4,7 +4,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use serde_json::{Map, Value, json};
 
-use crate::apply::{LAST_APPLIED, join};
+use crate::apply::{LAST_APPLIED, merge_fields};
 
 /// Its manifest: what `kubectl apply` noted, or what was applied on the server. Who creates or updates objects in another way
 /// is noted as the owner of what the server fills in, too: of such objects this is no more than the name.
@@ -25,9 +25,9 @@ pub(crate) fn manifest_of(object: &Value, meta: &ObjectMeta) -> Value {
 fn applied(object: &Value, meta: &ObjectMeta) -> Map<String, Value> {
     let mut fields = json!({});
     for entry in meta.managed_fields.iter().flatten().filter(|entry| is_applied(entry)) {
-        join(&mut fields, entry.fields_v1.as_ref().map_or(&Value::Null, |it| &it.0));
+        merge_fields(&mut fields, entry.fields_v1.as_ref().map_or(&Value::Null, |it| &it.0));
     }
-    match reduced(object, &fields) {
+    match select_fields(object, &fields) {
         Some(Value::Object(applied)) if fields != json!({}) => applied,
         _ => Map::new(),
     }
@@ -40,7 +40,7 @@ fn is_applied(entry: &ManagedFieldsEntry) -> bool {
 
 /// The parts of a value that `fields` name, as in `managedFields`: `f:` before a field, `k:` before the keys of an item, `v:` before
 /// an item itself. None if it has none of them.
-fn reduced(value: &Value, fields: &Value) -> Option<Value> {
+fn select_fields(value: &Value, fields: &Value) -> Option<Value> {
     let named = fields.as_object()?;
     // Only itself is named, or nothing: it is one whole.
     if named.keys().all(|key| key == ".") {
@@ -50,19 +50,20 @@ fn reduced(value: &Value, fields: &Value) -> Option<Value> {
         Value::Object(members) => {
             let part = |(key, inner): (&String, &Value)| {
                 let name = key.strip_prefix("f:")?;
-                Some((name.to_owned(), reduced(members.get(name)?, inner)?))
+                Some((name.to_owned(), select_fields(members.get(name)?, inner)?))
             };
             Some(Value::Object(named.iter().filter_map(part).collect()))
         }
         Value::Array(items) => {
-            let part = |item: &Value| named.iter().find_map(|(key, inner)| reduced_item(item, key, inner));
+            let part =
+                |item: &Value| named.iter().find_map(|(key, inner)| select_item_fields(item, key, inner));
             Some(Value::Array(items.iter().filter_map(part).collect()))
         }
         _ => Some(value.clone()),
     }
 }
 
-fn reduced_item(item: &Value, key: &str, inner: &Value) -> Option<Value> {
+fn select_item_fields(item: &Value, key: &str, inner: &Value) -> Option<Value> {
     if let Some(whole) = key.strip_prefix("v:") {
         let whole: Value = serde_json::from_str(whole).ok()?;
         return (whole == *item).then(|| item.clone());
@@ -71,7 +72,7 @@ fn reduced_item(item: &Value, key: &str, inner: &Value) -> Option<Value> {
     if !keys.iter().all(|(name, value)| item.get(name).is_none_or(|it| it == value)) {
         return None;
     }
-    let mut part = reduced(item, inner)?;
+    let mut part = select_fields(item, inner)?;
     // By which it is found again, also where the server filled them in.
     part.as_object_mut()?.extend(keys);
     Some(part)

@@ -5,11 +5,11 @@ use lilt_agent::PROGRAM;
 use serde_json::Value;
 
 use super::super::{IMAGE_CONTENT, TEMPLATE_HASH, labels, pod_spec, template};
-use super::CLOSED_IMAGES;
+use super::UNWRITABLE_IMAGES;
 use super::pod::{VOLUME, is_ours};
 
 /// Whether containers of this object run under the agent.
-pub(crate) fn mentions_the_agent(object: &Value) -> bool {
+pub(crate) fn uses_agent(object: &Value) -> bool {
     pod_spec(&mut object.clone()).is_some_and(|spec| !names(spec).is_empty())
 }
 
@@ -21,7 +21,7 @@ fn names(spec: &Value) -> Vec<Value> {
 }
 
 /// Takes the agent out of the object in the cluster, and what it stands for out of the other.
-pub(crate) fn set_aside(in_cluster: &mut Value, other: &mut Value) {
+pub(crate) fn strip_agent(in_cluster: &mut Value, other: &mut Value) {
     let Some(spec) = pod_spec(in_cluster) else { return };
     let names = names(spec);
     if names.is_empty() {
@@ -33,13 +33,13 @@ pub(crate) fn set_aside(in_cluster: &mut Value, other: &mut Value) {
         }
         if let Some(template) = template(object) {
             labels(template).remove(TEMPLATE_HASH);
-            remove_annotation(template, CLOSED_IMAGES);
+            remove_annotation(template, UNWRITABLE_IMAGES);
         }
     }
 }
 
 /// The same with the content of images whose names do not tell it, where the other says nothing of it.
-pub(crate) fn set_contents_aside(in_cluster: &mut Value, other: &mut Value) {
+pub(crate) fn strip_image_content(in_cluster: &mut Value, other: &mut Value) {
     let is_noted = |object: &mut Value| {
         template(object).is_some_and(|it| it["metadata"]["annotations"].get(IMAGE_CONTENT).is_some())
     };

@@ -6,15 +6,15 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 /// When it ends; none while it stands still.
-pub(super) struct Limit(watch::Sender<Option<Instant>>);
+pub(super) struct PausableTimeout(watch::Sender<Option<Instant>>);
 
-impl Limit {
+impl PausableTimeout {
     pub(super) fn new(time: Duration) -> Self {
         Self(watch::Sender::new(Some(Instant::now() + time)))
     }
 
     /// Works within it; none if that took too long.
-    pub(super) async fn keep<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut changes = self.0.subscribe();
         tokio::pin!(work);
         loop {
@@ -36,7 +36,7 @@ impl Limit {
     }
 
     /// Stops the clock, and says what is left.
-    pub(super) fn suspend(&self) -> Duration {
+    pub(super) fn pause(&self) -> Duration {
         let until = self.0.send_replace(None);
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
     }
@@ -53,27 +53,27 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn only_the_time_between_counts() {
-        let limit = Limit::new(SECOND * 3);
+    async fn retain_fields_the_time_between_counts() {
+        let limit = PausableTimeout::new(SECOND * 3);
         let work = async {
             tokio::time::sleep(SECOND).await;
-            let rest = limit.suspend();
+            let rest = limit.pause();
             tokio::time::sleep(SECOND * 60).await;
             limit.resume(rest);
             tokio::time::sleep(SECOND).await;
             rest
         };
-        assert_eq!(limit.keep(work).await, Some(SECOND * 2));
+        assert_eq!(limit.run(work).await, Some(SECOND * 2));
 
         let begin = Instant::now();
-        let limit = Limit::new(SECOND * 3);
+        let limit = PausableTimeout::new(SECOND * 3);
         let work = async {
-            let rest = limit.suspend();
+            let rest = limit.pause();
             tokio::time::sleep(SECOND * 60).await;
             limit.resume(rest);
             std::future::pending::<()>().await;
         };
-        assert_eq!(limit.keep(work).await, None);
+        assert_eq!(limit.run(work).await, None);
         assert_eq!(begin.elapsed().as_secs(), 63);
     }
 }

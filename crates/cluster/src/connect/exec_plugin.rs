@@ -20,11 +20,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 /// People may have to log in in a browser meanwhile.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+const TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// What expires so soon counts as expired: a request takes its time.
-const MARGIN: i64 = 10;
-/// How much of a command's complaints is shown.
-const SHOWN: usize = 10;
+const EXPIRY_MARGIN: i64 = 10;
+/// How much of a command's stderr_pipe is shown.
+const MAX_OUTPUT_LINES: usize = 10;
 /// A prompt has no line break: the beginning of a line is passed on when nothing follows for this long.
 const PROMPT_DELAY: Duration = Duration::from_millis(300);
 /// How long stderr is read after the plugin has ended, in case a process that it started holds it open.
@@ -72,7 +72,7 @@ impl fmt::Debug for PluginOutput {
 
 /// What a login command gave.
 #[derive(Clone, PartialEq)]
-pub(super) struct Given {
+pub(super) struct Credentials {
     /// The header with its token.
     pub(super) token: Option<HeaderValue>,
     /// Certificate and key.
@@ -80,33 +80,33 @@ pub(super) struct Given {
     pub(super) expires: Option<Timestamp>,
 }
 
-impl Given {
+impl Credentials {
     pub(super) fn is_valid(&self) -> bool {
-        self.expires.is_none_or(|expires| expires.as_second() - MARGIN > Timestamp::now().as_second())
+        self.expires.is_none_or(|expires| expires.as_second() - EXPIRY_MARGIN > Timestamp::now().as_second())
     }
 }
 
 /// Why there is no login.
 #[derive(Clone, Debug)]
-pub(crate) struct LoginFailed {
+pub(crate) struct LoginError {
     /// In one line.
-    pub(crate) words: String,
-    /// What the command said.
-    pub(crate) said: String,
+    pub(crate) message: String,
+    /// What the command output.
+    pub(crate) output: String,
     /// What kubeconfig says to whoever lacks the command.
     pub(crate) hint: String,
 }
 
-impl fmt::Display for LoginFailed {
+impl fmt::Display for LoginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
+        f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for LoginFailed {}
+impl std::error::Error for LoginError {}
 
 #[derive(Deserialize)]
-struct Answer {
+struct ExecCredential {
     status: Option<Status>,
 }
 
@@ -119,11 +119,11 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-pub(super) async fn run(exec: &ExecConfig, output: &PluginOutput) -> Result<Given, LoginFailed> {
+pub(super) async fn run(exec: &ExecConfig, output: &PluginOutput) -> Result<Credentials, LoginError> {
     let program = exec.command.as_deref().unwrap_or_default();
-    let failed = |words: String, said: &[u8]| LoginFailed {
-        words: format!("the login command {program} of kubeconfig {words}"),
-        said: last_lines(said),
+    let failed = |message: String, output: &[u8]| LoginError {
+        message: format!("the login command {program} of kubeconfig {message}"),
+        output: last_lines(output),
         hint: "run it by hand to see why, or log in again; a session gives it no terminal".to_owned(),
     };
     let must_be_interactive = exec.interactive_mode == Some(ExecInteractiveMode::Always);
@@ -140,9 +140,9 @@ pub(super) async fn run(exec: &ExecConfig, output: &PluginOutput) -> Result<Give
         Some((entry.get("name")?.clone(), entry.get("value").cloned().unwrap_or_default()))
     };
     command.envs(exec.env.iter().flatten().filter_map(pair));
-    command.env("KUBERNETES_EXEC_INFO", question(exec, is_interactive));
+    command.env("KUBERNETES_EXEC_INFO", exec_info(exec, is_interactive));
     command.stdin(if is_interactive { Stdio::inherit() } else { Stdio::null() });
-    let ended = match tokio::time::timeout(PATIENCE, run_to_end(command, output)).await {
+    let ended = match tokio::time::timeout(TIMEOUT, run_to_end(command, output)).await {
         Ok(Ok(ended)) => ended,
         Ok(Err(error)) => {
             let mut failed = failed(format!("cannot be run: {error}"), b"");
@@ -150,7 +150,7 @@ pub(super) async fn run(exec: &ExecConfig, output: &PluginOutput) -> Result<Give
             return Err(failed);
         }
         Err(_) => {
-            return Err(failed(format!("did not answer within {} minutes", PATIENCE.as_secs() / 60), b""));
+            return Err(failed(format!("did not answer within {} minutes", TIMEOUT.as_secs() / 60), b""));
         }
     };
     if !ended.status.success() {
@@ -174,13 +174,13 @@ struct Ended {
 async fn run_to_end(mut command: Command, output: &PluginOutput) -> std::io::Result<Ended> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn()?;
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let mut answer = child.stdout.take().expect("invariant: stdout is piped");
-    let complaints = child.stderr.take().expect("invariant: stderr is piped");
+    let mut stdout_pipe = child.stdout.take().expect("invariant: stdout is piped");
+    let stderr_pipe = child.stderr.take().expect("invariant: stderr is piped");
     let status = {
-        let forwarded = forward(complaints, &mut stderr, output);
+        let forwarded = forward(stderr_pipe, &mut stderr, output);
         tokio::pin!(forwarded);
         let ended = async {
-            answer.read_to_end(&mut stdout).await?;
+            stdout_pipe.read_to_end(&mut stdout).await?;
             child.wait().await
         };
         tokio::pin!(ended);
@@ -223,16 +223,16 @@ async fn forward(mut from: impl AsyncRead + Unpin, all: &mut Vec<u8>, output: &P
 }
 
 /// The error for a certificate and a key that cannot be used. Only exec plugins give any.
-pub(super) fn unusable() -> LoginFailed {
-    LoginFailed {
-        words: "the login command of kubeconfig gave a certificate or a key that cannot be used".to_owned(),
-        said: String::new(),
+pub(super) fn unusable() -> LoginError {
+    LoginError {
+        message: "the login command of kubeconfig gave a certificate or a key that cannot be used".to_owned(),
+        output: String::new(),
         hint: "run it by hand: clientCertificateData and clientKeyData must be in PEM form".to_owned(),
     }
 }
 
 /// What is asked of it.
-fn question(exec: &ExecConfig, is_interactive: bool) -> String {
+fn exec_info(exec: &ExecConfig, is_interactive: bool) -> String {
     let mut spec = json!({"interactive": is_interactive});
     if let Some(cluster) = exec.cluster.as_ref().filter(|_| exec.provide_cluster_info) {
         spec["cluster"] = json!(cluster);
@@ -240,10 +240,10 @@ fn question(exec: &ExecConfig, is_interactive: bool) -> String {
     json!({"apiVersion": exec.api_version, "kind": "ExecCredential", "spec": spec}).to_string()
 }
 
-fn read(answer: &[u8]) -> Result<Given, String> {
+fn read(answer: &[u8]) -> Result<Credentials, String> {
     // JSON by the book; some print YAML, of which it is a part.
     let answer = yaml::document(&yaml::decode(answer)).map_err(|error| error.to_string())?;
-    let answer: Answer = serde_json::from_value(answer).map_err(|error| error.to_string())?;
+    let answer: ExecCredential = serde_json::from_value(answer).map_err(|error| error.to_string())?;
     let status = answer.status.ok_or("its answer has no status")?;
     let token = status.token.filter(|token| !token.is_empty());
     let token = token.map(|token| bearer(&token)).transpose()?;
@@ -253,7 +253,7 @@ fn read(answer: &[u8]) -> Result<Given, String> {
     }
     let expires = status.expiration_timestamp.map(|time| time.parse::<Timestamp>()).transpose();
     let expires = expires.map_err(|error| format!("its expirationTimestamp cannot be read: {error}"))?;
-    Ok(Given { token, identity, expires })
+    Ok(Credentials { token, identity, expires })
 }
 
 /// Returns the header for a token.
@@ -264,10 +264,10 @@ pub(super) fn bearer(token: &str) -> Result<HeaderValue, String> {
     Ok(header)
 }
 
-fn last_lines(said: &[u8]) -> String {
-    let text = String::from_utf8_lossy(said);
+fn last_lines(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
     let lines: Vec<&str> = text.trim_end().lines().collect();
-    lines[lines.len().saturating_sub(SHOWN)..].join("\n")
+    lines[lines.len().saturating_sub(MAX_OUTPUT_LINES)..].join("\n")
 }
 
 #[cfg(test)]
@@ -291,8 +291,8 @@ mod tests {
             .await
             .err()
             .unwrap();
-        assert!(failed.words.contains("login command sh of kubeconfig failed: exit status: 3"), "{failed}");
-        assert_eq!(failed.said, "hello no ticket");
+        assert!(failed.message.contains("login command sh of kubeconfig failed: exit status: 3"), "{failed}");
+        assert_eq!(failed.output, "hello no ticket");
         let mut absent = shell("");
         absent.command = Some("no-such-login-command".to_owned());
         assert_eq!(run(&absent, &PluginOutput::default()).await.err().unwrap().hint, "buy a shell");
@@ -300,9 +300,10 @@ mod tests {
 
     #[tokio::test]
     async fn answers_are_read() {
-        let given = run(&shell(&answer(r#"{"token": "abc"}"#)), &PluginOutput::default()).await.ok().unwrap();
-        assert_eq!(given.token, Some(HeaderValue::from_static("Bearer abc")));
-        assert!(given.is_valid(), "without a time it is good until it is refused");
+        let credentials =
+            run(&shell(&answer(r#"{"token": "abc"}"#)), &PluginOutput::default()).await.ok().unwrap();
+        assert_eq!(credentials.token, Some(HeaderValue::from_static("Bearer abc")));
+        assert!(credentials.is_valid(), "without a time it is good until it is refused");
         let old = answer(r#"{"token": "abc", "expirationTimestamp": "2020-01-01T00:00:00Z"}"#);
         assert!(!run(&shell(&old), &PluginOutput::default()).await.ok().unwrap().is_valid());
         let identity = answer(r#"{"clientCertificateData": "C", "clientKeyData": "K"}"#);
@@ -315,7 +316,7 @@ mod tests {
                 &PluginOutput::default()
             )
             .await
-            .is_err_and(|failed| failed.words.ends_with("exit status: 5"))
+            .is_err_and(|failed| failed.message.ends_with("exit status: 5"))
         );
     }
     /// A device code is of use only while the plugin waits for it.
@@ -334,7 +335,7 @@ mod tests {
         assert_eq!(lines.recv().await.as_deref(), Some("visit the page"));
         assert_eq!(lines.recv().await.as_deref(), Some("enter code 42:"));
         std::fs::write(&file, "").unwrap();
-        assert!(plugin.await.unwrap().is_ok_and(|given| given.token.is_some()));
+        assert!(plugin.await.unwrap().is_ok_and(|credentials| credentials.token.is_some()));
     }
 
     #[tokio::test]
@@ -345,6 +346,6 @@ mod tests {
         let mut exec = shell(&answer(r#"{"token": "abc"}"#));
         exec.interactive_mode = Some(ExecInteractiveMode::Always);
         let failed = run(&exec, &PluginOutput::default()).await.err().unwrap();
-        assert!(failed.words.contains("needs a terminal"), "{failed}");
+        assert!(failed.message.contains("needs a terminal"), "{failed}");
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn tls(config: &Config) -> Result<rustls::ClientConfig, Error> {
         Err(error) if crate::error::causes(&error).contains("UnsupportedCertVersion") => error,
         result => return result,
     };
-    let Some(identity) = unexamined(&config.auth_info) else { return Err(error) };
+    let Some(identity) = read_unverified(&config.auth_info) else { return Err(error) };
     let mut anonymous = config.clone();
     let user = &mut anonymous.auth_info;
     (user.client_certificate, user.client_certificate_data) = (None, None);
@@ -29,7 +29,7 @@ pub(super) fn tls(config: &Config) -> Result<rustls::ClientConfig, Error> {
     Ok(tls)
 }
 
-fn unexamined(user: &AuthInfo) -> Option<CertifiedKey> {
+fn read_unverified(user: &AuthInfo) -> Option<CertifiedKey> {
     // Only so are secrets given out.
     let user = serde_json::to_value(user).ok()?;
     let read = |field: &str| {

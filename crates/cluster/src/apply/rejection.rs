@@ -14,7 +14,7 @@ pub(super) fn unknown_kind(object: &ObjectRef) -> Failure {
         )
 }
 
-pub(super) fn too_slow(object: &ObjectRef, timeout: Duration) -> Failure {
+pub(super) fn timed_out(object: &ObjectRef, timeout: Duration) -> Failure {
     Failure::environment(format!("applying {object} took longer than {} seconds", timeout.as_secs_f32()))
         .hint("is the API server busy, or an admission webhook not answering? update_settings(k8s_upsert_timeout_secs=…) gives it longer")
 }
@@ -41,7 +41,7 @@ pub(super) fn quota(object: &ObjectRef, status: &Status) -> Failure {
 }
 
 /// What cannot be changed would have to be deleted, and more would go with it.
-pub(super) fn kept(object: &ObjectRef, status: &Status) -> Failure {
+pub(super) fn not_replaceable(object: &ObjectRef, status: &Status) -> Failure {
     let goes = match object.kind.as_str() {
         "CustomResourceDefinition" => "all objects of its kind",
         "Namespace" => "all that is in it",
@@ -52,7 +52,7 @@ pub(super) fn kept(object: &ObjectRef, status: &Status) -> Failure {
         "" => String::new(),
         namespace => format!(" -n {namespace}"),
     };
-    refused(object, status).hint(format!(
+    rejected(object, status).hint(format!(
         "this cannot be changed in place, and {goes} would go with the object, so that it is not deleted and made anew: \
          say in the YAML what the cluster has, or delete it yourself \
          (`kubectl delete {kind} {}{place}`) and trigger the resource",
@@ -60,7 +60,7 @@ pub(super) fn kept(object: &ObjectRef, status: &Status) -> Failure {
     ))
 }
 
-pub(super) fn refused(object: &ObjectRef, status: &Status) -> Failure {
+pub(super) fn rejected(object: &ObjectRef, status: &Status) -> Failure {
     let mut failure =
         Failure::user(format!("{object} was refused by the cluster: {}", summary(object, status)));
     let causes: Vec<String> = status

@@ -7,7 +7,7 @@ use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
 
 use crate::connect::Cluster;
-use crate::error::is_missing;
+use crate::error::is_not_found;
 
 impl Cluster {
     /// Deletes those pods of which a container has crashed and was not started again yet; whoever owns them makes others,
@@ -27,7 +27,7 @@ impl Cluster {
             let preconditions = Some(Preconditions { uid: found.metadata.uid, resource_version: None });
             match api.delete(&pod.name, &DeleteParams { preconditions, ..DeleteParams::default() }).await {
                 Ok(_) => replaced.push(pod.clone()),
-                Err(error) if is_missing(&error) => {}
+                Err(error) if is_not_found(&error) => {}
                 Err(error) => return Err(self.failure(&format!("deleting pod {}", pod.name), &error)),
             }
         }

@@ -7,20 +7,20 @@ use serde_json::Value;
 use super::AgentOffer;
 use super::volumes::{self, Volume};
 
-pub(super) enum Verdict {
+pub(super) enum AgentDecision {
     /// The image can do it alone.
-    Alone(Vec<LeftOut>),
-    Agent {
+    NotNeeded(Vec<ExcludedTarget>),
+    Needed {
         reason: String,
         plan: Plan,
-        left_out: Vec<LeftOut>,
+        excluded: Vec<ExcludedTarget>,
     },
     Impossible(String),
 }
 
 /// Something that is synced and can be changed nowhere, and why.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct ExcludedTarget {
     pub(super) what: String,
     pub(super) reason: String,
 }
@@ -36,63 +36,63 @@ pub(super) struct Plan {
     pub(super) kept: Vec<String>,
 }
 
-pub(super) fn decide(spec: &Value, container: &Value, offer: &AgentOffer) -> Verdict {
+pub(super) fn decide(spec: &Value, container: &Value, offer: &AgentOffer) -> AgentDecision {
     let command = Command::of(container, offer);
     let security = Security::of(spec, container, offer.facts.identity);
-    let (mut closed, mut left_out) = (Vec::new(), Vec::new());
+    let (mut closed, mut excluded) = (Vec::new(), Vec::new());
     for target in &offer.facts.targets {
         match volumes::of(spec, container, target) {
-            Volume::None if offer.closed || !security.may_write(target) => closed.push(target),
+            Volume::None if offer.is_unwritable || !security.may_write(target) => closed.push(target),
             Volume::None | Volume::Open => {}
-            Volume::Closed(reason) => left_out.push(LeftOut { what: what(target).to_owned(), reason }),
+            Volume::Closed(reason) => excluded.push(ExcludedTarget { what: what(target).to_owned(), reason }),
         }
     }
-    let Some(reason) = reason(offer, &security, &closed) else { return Verdict::Alone(left_out) };
+    let Some(reason) = reason(offer, &security, &closed) else { return AgentDecision::NotNeeded(excluded) };
     if command.words.is_empty() {
-        return Verdict::Impossible("neither the image nor the manifest says what it runs".to_owned());
+        return AgentDecision::Impossible("neither the image nor the manifest says what it runs".to_owned());
     }
     let mut plan = Plan::default();
     let mut part = Vec::new();
     for target in closed {
-        match place(target, &command) {
-            Place::Kept(file) => {
+        match write_strategy(target, &command) {
+            WriteStrategy::Keep(file) => {
                 part.extend(target.file.is_none().then(|| all_but(&file)));
                 plan.kept.push(file);
             }
-            Place::Mounted => plan.mounts.push(target.directory.clone()),
-            Place::Nowhere => {
+            WriteStrategy::Mount => plan.mounts.push(target.directory.clone()),
+            WriteStrategy::Impossible => {
                 let what = what(target).to_owned();
-                left_out.push(LeftOut { reason: nowhere(&what), what });
+                excluded.push(ExcludedTarget { reason: not_mountable(&what), what });
             }
         }
     }
-    if left_out.len() == offer.facts.targets.len()
-        && let Some(LeftOut { reason, .. }) = left_out.first()
+    if excluded.len() == offer.facts.targets.len()
+        && let Some(ExcludedTarget { reason, .. }) = excluded.first()
     {
-        return Verdict::Impossible(reason.clone());
+        return AgentDecision::Impossible(reason.clone());
     }
-    left_out.extend(part);
+    excluded.extend(part);
     plan.kept.dedup();
     plan.mounts.sort();
     // What lies below a directory that is copied comes with it; in this order it stands behind it.
     plan.mounts.dedup_by(|below, above| is_below(below, above));
     plan.argv = command.words;
-    Verdict::Agent { reason, plan, left_out }
+    AgentDecision::Needed { reason, plan, excluded }
 }
 
 fn what(target: &SyncTarget) -> &str {
     target.file.as_ref().unwrap_or(&target.directory)
 }
 
-fn nowhere(what: &str) -> String {
+fn not_mountable(what: &str) -> String {
     format!("nothing can be mounted where {what} lies, and the container's command does not name it")
 }
 
 /// Of a root directory, only what is started can be changed.
-fn all_but(file: &str) -> LeftOut {
+fn all_but(file: &str) -> ExcludedTarget {
     let reason =
         format!("nothing can be mounted there; {file} can be changed because the container starts it");
-    LeftOut { what: format!("/ but for {file}"), reason }
+    ExcludedTarget { what: format!("/ but for {file}"), reason }
 }
 
 /// The first thing that the image cannot do.
@@ -117,16 +117,16 @@ fn reason(offer: &AgentOffer, security: &Security, closed: &[&SyncTarget]) -> Op
     })
 }
 
-enum Place {
-    Mounted,
-    Kept(String),
-    Nowhere,
+enum WriteStrategy {
+    Mount,
+    Keep(String),
+    Impossible,
 }
 
 /// Where others' programs lie, too: they are not copied for the sake of one.
 const SHARED: [&str; 6] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
 
-fn place(target: &SyncTarget, command: &Command) -> Place {
+fn write_strategy(target: &SyncTarget, command: &Command) -> WriteStrategy {
     let kept = match &target.file {
         // What is started, or what a debugger is told to start.
         Some(file) if target.directory == "/" => command.names(file).then(|| file.clone()),
@@ -139,9 +139,9 @@ fn place(target: &SyncTarget, command: &Command) -> Place {
         _ => None,
     };
     match kept {
-        Some(file) => Place::Kept(file),
-        None if target.directory == "/" => Place::Nowhere,
-        None => Place::Mounted,
+        Some(file) => WriteStrategy::Keep(file),
+        None if target.directory == "/" => WriteStrategy::Impossible,
+        None => WriteStrategy::Mount,
     }
 }
 

@@ -9,12 +9,12 @@ use lilt_model::settings::ServerSideApply;
 use serde_json::Value;
 
 use super::reference;
-use super::target::{CREATE_ONCE, TOLD, Target, is_create_once, is_immutable};
-use crate::connect::{Cluster, WITHIN};
+use super::target::{CREATE_ONCE, MAX_LISTED_FIELDS, Target, is_create_once, is_immutable};
+use crate::connect::{Cluster, IN_CLUSTER};
 
 /// Why an object is not deleted, and how a person does it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptObject {
     /// With the namespace it is in.
     pub object: ObjectRef,
     /// Which fields are no longer what its manifest says; none if the API server does not tell.
@@ -23,15 +23,15 @@ pub struct Kept {
     pub command: String,
 }
 
-impl fmt::Display for Kept {
+impl fmt::Display for KeptObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Keeping {} ({CREATE_ONCE}): not as its manifest says", self.object)?;
-        let told: Vec<&str> = self.fields.iter().take(TOLD).map(String::as_str).collect();
+        let told: Vec<&str> = self.fields.iter().take(MAX_LISTED_FIELDS).map(String::as_str).collect();
         if !told.is_empty() {
             write!(f, ": {}", told.join(", "))?;
         }
-        if self.fields.len() > TOLD {
-            write!(f, " and {} more", self.fields.len() - TOLD)?;
+        if self.fields.len() > MAX_LISTED_FIELDS {
+            write!(f, " and {} more", self.fields.len() - MAX_LISTED_FIELDS)?;
         }
         write!(f, "; to delete it: {}", self.command)
     }
@@ -39,16 +39,16 @@ impl fmt::Display for Kept {
 
 impl Cluster {
     /// Which of these objects a deletion leaves alone.
-    pub async fn kept(&self, objects: &[Value]) -> Result<Vec<Kept>, Failure> {
+    pub async fn kept(&self, objects: &[Value]) -> Result<Vec<KeptObject>, Failure> {
         let mut all = Vec::new();
         for object in objects {
-            all.extend(self.filled_in(object).await?);
+            all.extend(self.kept_object(object).await?);
         }
         Ok(all)
     }
 
     /// None if it may go: it is not made once, is not there, or still is what its manifest says.
-    pub(crate) async fn filled_in(&self, manifest: &Value) -> Result<Option<Kept>, Failure> {
+    pub(crate) async fn kept_object(&self, manifest: &Value) -> Result<Option<KeptObject>, Failure> {
         if !is_create_once(manifest) {
             return Ok(None);
         }
@@ -62,7 +62,7 @@ impl Cluster {
             return Ok(None);
         };
         let manifest = &as_written(manifest);
-        let fields = match target.compared(manifest, ServerSideApply::Auto).await {
+        let fields = match target.diff(manifest, ServerSideApply::Auto).await {
             Ok(changes) => {
                 let changed = changes.into_iter().map(|change| change.path).filter(|path| is_content(path));
                 let fields: Vec<String> = changed.chain(added(&there, manifest)).collect();
@@ -80,18 +80,18 @@ impl Cluster {
 }
 
 impl Target<'_> {
-    fn kept(&self, fields: Vec<String>) -> Kept {
+    fn kept(&self, fields: Vec<String>) -> KeptObject {
         let ObjectRef { kind, name, namespace, .. } = &self.object;
         let mut command = "kubectl".to_owned();
         let context = self.cluster.context();
-        if !context.is_empty() && context != WITHIN {
+        if !context.is_empty() && context != IN_CLUSTER {
             command += &format!(" --context {context}");
         }
         command += &format!(" delete {} {name}", kind.to_lowercase());
         if !namespace.is_empty() {
             command += &format!(" -n {namespace}");
         }
-        Kept { object: self.object.clone(), fields, command }
+        KeptObject { object: self.object.clone(), fields, command }
     }
 }
 
@@ -179,7 +179,7 @@ mod tests {
             namespace: "n".into(),
         };
         let kept = |fields: Vec<String>| {
-            Kept { object: object.clone(), fields, command: "kubectl delete secret login -n n".into() }
+            KeptObject { object: object.clone(), fields, command: "kubectl delete secret login -n n".into() }
                 .to_string()
         };
         assert_eq!(
@@ -187,7 +187,7 @@ mod tests {
             "Keeping login:secret:n (lilt.dev/create-once): not as its manifest says: data.a, data.b; \
              to delete it: kubectl delete secret login -n n"
         );
-        assert!(kept(vec!["x".into(); TOLD + 1]).contains("x and 1 more;"));
+        assert!(kept(vec!["x".into(); MAX_LISTED_FIELDS + 1]).contains("x and 1 more;"));
         assert!(kept(Vec::new()).contains("not as its manifest says; to delete it"));
     }
 }

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The server ends a watch by itself after this time; one that is silent for longer is dead.
 const WATCH_SECONDS: u32 = 290;
 
-pub(super) enum Step<K> {
+pub(super) enum ListWatchEvent<K> {
     Listed(Vec<K>),
     Changed(K),
     Gone(K),
@@ -36,7 +36,7 @@ pub(super) enum Step<K> {
     Recovered,
 }
 
-pub(super) struct Tail<K> {
+pub(super) struct ListWatch<K> {
     cluster: Cluster,
     api: Api<K>,
     /// `pods`, for what is told.
@@ -47,10 +47,10 @@ pub(super) struct Tail<K> {
     started: Instant,
     delay: Duration,
     troubled: bool,
-    steps: VecDeque<Step<K>>,
+    steps: VecDeque<ListWatchEvent<K>>,
 }
 
-impl<K> Tail<K>
+impl<K> ListWatch<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
@@ -69,7 +69,7 @@ where
     }
 
     /// A stream may be polled beside others without losing what is under way.
-    pub(super) fn into_stream(self) -> BoxStream<'static, Step<K>> {
+    pub(super) fn into_stream(self) -> BoxStream<'static, ListWatchEvent<K>> {
         stream::unfold(self, |mut tail| async move {
             loop {
                 if let Some(step) = tail.steps.pop_front() {
@@ -101,7 +101,7 @@ where
             Ok(Ok(list)) => {
                 self.version = list.metadata.resource_version.clone();
                 self.recovered();
-                self.steps.push_back(Step::Listed(list.items));
+                self.steps.push_back(ListWatchEvent::Listed(list.items));
             }
             Ok(Err(error)) => self.lost(&error).await,
             Err(_) => self.lost(&silent()).await,
@@ -131,11 +131,11 @@ where
         match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 self.version = object.resource_version().or(self.version.take());
-                self.steps.push_back(Step::Changed(object));
+                self.steps.push_back(ListWatchEvent::Changed(object));
             }
             WatchEvent::Deleted(object) => {
                 self.version = object.resource_version().or(self.version.take());
-                self.steps.push_back(Step::Gone(object));
+                self.steps.push_back(ListWatchEvent::Gone(object));
             }
             WatchEvent::Bookmark(bookmark) => self.version = Some(bookmark.metadata.resource_version),
             // Mostly "410 Gone": too far behind. A new list sets it right, whatever it was.
@@ -169,10 +169,12 @@ where
         self.wait().await;
     }
 
-    fn trouble(&self, error: &kube::Error) -> Step<K> {
+    fn trouble(&self, error: &kube::Error) -> ListWatchEvent<K> {
         match crate::error::code(error) {
-            Some(403) => Step::Refused(self.cluster.forbidden(&format!("to watch {}", self.what), error)),
-            _ => Step::Trouble(self.cluster.failure(&format!("watching {}", self.what), error)),
+            Some(403) => {
+                ListWatchEvent::Refused(self.cluster.forbidden(&format!("to watch {}", self.what), error))
+            }
+            _ => ListWatchEvent::Trouble(self.cluster.failure(&format!("watching {}", self.what), error)),
         }
     }
 
@@ -185,7 +187,7 @@ where
         self.delay = FIRST_DELAY;
         if self.troubled {
             self.troubled = false;
-            self.steps.push_back(Step::Recovered);
+            self.steps.push_back(ListWatchEvent::Recovered);
         }
     }
 }
@@ -238,7 +240,7 @@ mod tests {
     }
 
     /// Follows config maps of the API server at `port`.
-    async fn follow(port: u16) -> BoxStream<'static, Step<ConfigMap>> {
+    async fn follow(port: u16) -> BoxStream<'static, ListWatchEvent<ConfigMap>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
         let text = format!(
@@ -250,16 +252,18 @@ mod tests {
         let options = ConnectOptions { kubeconfig: vec![path], ..ConnectOptions::default() };
         let cluster = Cluster::connect(options).await.unwrap();
         let api = Api::namespaced(cluster.client.clone(), "default");
-        Tail::new(&cluster, api, "config maps").into_stream()
+        ListWatch::new(&cluster, api, "config maps").into_stream()
     }
 
-    async fn next(steps: &mut BoxStream<'static, Step<ConfigMap>>) -> String {
+    async fn next(steps: &mut BoxStream<'static, ListWatchEvent<ConfigMap>>) -> String {
         match tokio::time::timeout(DEADLINE, steps.next()).await.unwrap().unwrap() {
-            Step::Listed(list) => format!("listed {}", list.len()),
-            Step::Changed(object) => format!("changed {}", object.name_any()),
-            Step::Gone(object) => format!("gone {}", object.name_any()),
-            Step::Trouble(failure) | Step::Refused(failure) => format!("trouble: {failure}"),
-            Step::Recovered => "recovered".to_owned(),
+            ListWatchEvent::Listed(list) => format!("listed {}", list.len()),
+            ListWatchEvent::Changed(object) => format!("changed {}", object.name_any()),
+            ListWatchEvent::Gone(object) => format!("gone {}", object.name_any()),
+            ListWatchEvent::Trouble(failure) | ListWatchEvent::Refused(failure) => {
+                format!("trouble: {failure}")
+            }
+            ListWatchEvent::Recovered => "recovered".to_owned(),
         }
     }
 
