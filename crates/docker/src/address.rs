@@ -52,7 +52,7 @@ pub(crate) fn config_directory(environment: Environment<'_>, home: Option<&Path>
 pub(crate) fn resolve(environment: Environment<'_>, home: Option<&Path>) -> Result<Address, Failure> {
     if let Some(host) = set(environment, "DOCKER_HOST") {
         let certificates = certificates(environment, home);
-        return parse(&host, certificates.as_ref()).map_err(|cause| cause.told("DOCKER_HOST", &host));
+        return parse(&host, certificates.as_ref()).map_err(|cause| cause.into_failure("DOCKER_HOST", &host));
     }
     let config = config_directory(environment, home);
     match (current_context(environment, config.as_deref())?, config) {
@@ -81,35 +81,35 @@ fn certificates(environment: Environment<'_>, home: Option<&Path>) -> Option<Cer
 }
 
 /// Why an address cannot be used.
-enum Problem {
+enum AddressError {
     Address(String),
     Certificates(Failure),
 }
 
-impl Problem {
-    fn told(self, origin: &str, host: &str) -> Failure {
+impl AddressError {
+    fn into_failure(self, origin: &str, host: &str) -> Failure {
         match self {
-            Problem::Address(cause) => Failure::environment(format!(
+            AddressError::Address(cause) => Failure::environment(format!(
                 "cannot use the Docker engine {host:?} named by {origin}: {cause}"
             ))
             .hint("use an address such as unix:///var/run/docker.sock, tcp://host:2375 or ssh://user@host"),
-            Problem::Certificates(failure) => failure,
+            AddressError::Certificates(failure) => failure,
         }
     }
 }
 
-impl From<String> for Problem {
+impl From<String> for AddressError {
     fn from(cause: String) -> Self {
         Self::Address(cause)
     }
 }
 
-fn parse(host: &str, certificates: Option<&Certificates>) -> Result<Address, Problem> {
+fn parse(host: &str, certificates: Option<&Certificates>) -> Result<Address, AddressError> {
     let Some((scheme, rest)) = host.split_once("://") else {
         return Err("an address starts with unix://, tcp:// or ssh://".to_owned().into());
     };
     let place = rest.trim_end_matches('/');
-    let load = |certificates: &Certificates| certificates.load().map_err(Problem::Certificates);
+    let load = |certificates: &Certificates| certificates.load().map_err(AddressError::Certificates);
     // Also for a socket, which does not use them: `docker` fails there if one is missing.
     let tls = certificates.map(load).transpose()?;
     let secure = |config| Ok(Address::Tls { host: with_port(place, 2376), config });
@@ -189,7 +189,7 @@ fn context_address(config: &Path, name: &str) -> Result<Address, Failure> {
         verify: !endpoint.skip_verification,
     });
     parse(&endpoint.host, certificates.as_ref())
-        .map_err(|cause| cause.told(&format!("the Docker context {name:?}"), &endpoint.host))
+        .map_err(|cause| cause.into_failure(&format!("the Docker context {name:?}"), &endpoint.host))
 }
 
 /// The first of the usual sockets that exists; if none does, the one that the message should name.

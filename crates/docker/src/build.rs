@@ -123,19 +123,19 @@ impl Engine {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Error::Cancelled("build".to_owned()).into()),
-            built = self.build_to_the_end(request, on_progress) => match built {
-                Err(error) => Err(self.explain_login(error, &registries(&request.build)).await.into()),
+            built = self.run_build(request, on_progress) => match built {
+                Err(error) => Err(self.add_helper_error(error, &registries(&request.build)).await.into()),
                 Ok(built) => Ok(built),
             },
         }
     }
 
-    async fn build_to_the_end(
+    async fn run_build(
         &self,
         request: &BuildRequest,
         on_progress: impl FnMut(BuildProgress) + Send,
     ) -> Result<BuiltImage, Error> {
-        let builder = if self.buildkit_off { Builder::Engine } else { self.choice.builder()? };
+        let builder = if self.buildkit_off { Builder::Engine } else { self.builder_settings.builder()? };
         let by_program = matches!(builder, Builder::Buildx(_)) || request.build.platform.contains(',');
         if !self.buildkit_off && !by_program && self.uses_buildkit().await? {
             // Asks for files when it needs them.
@@ -149,7 +149,7 @@ impl Engine {
             Builder::Buildx(name) => buildx::build(self, &name, request, on_progress).await,
             // Several platforms in one image: only the program has a way to put them into the engine.
             Builder::Engine if by_program => {
-                buildx::build(self, self.choice.context(), request, on_progress).await
+                buildx::build(self, self.builder_settings.context(), request, on_progress).await
             }
             Builder::Engine => classic::build(self, request, on_progress).await,
         }

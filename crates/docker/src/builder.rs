@@ -12,11 +12,11 @@ use sha2::{Digest as _, Sha256};
 use crate::address::{config_directory, current_context, hex, unreadable};
 
 /// The builder that comes with every engine.
-const OF_ENGINE: &str = "default";
+const ENGINE_BUILDER: &str = "default";
 
 /// What the environment says about builders.
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub(crate) struct BuilderSettings {
     /// `BUILDX_BUILDER`.
     named: Option<String>,
     /// The folder in which buildx keeps its settings.
@@ -67,7 +67,7 @@ struct Instance {
     driver: String,
 }
 
-impl Choice {
+impl BuilderSettings {
     /// `address` is that of the engine.
     pub(crate) fn read(
         environment: &dyn Fn(&str) -> Option<String>,
@@ -81,8 +81,8 @@ impl Choice {
             Some(_) => None,
             None => current_context(environment, config.as_deref())?,
         };
-        let context = context.unwrap_or_else(|| OF_ENGINE.to_owned());
-        let key = if context == OF_ENGINE { address.to_owned() } else { context.clone() };
+        let context = context.unwrap_or_else(|| ENGINE_BUILDER.to_owned());
+        let key = if context == ENGINE_BUILDER { address.to_owned() } else { context.clone() };
         Ok(Self {
             named: set("BUILDX_BUILDER"),
             folder: folder.or_else(|| config.map(|config| config.join("buildx"))),
@@ -173,7 +173,7 @@ mod tests {
             "DOCKER_HOST" => Some("unix:///x.sock".to_owned()),
             _ => None,
         };
-        Choice::read(&environment, None, "unix:///x.sock").unwrap().builder().unwrap()
+        BuilderSettings::read(&environment, None, "unix:///x.sock").unwrap().builder().unwrap()
     }
 
     #[test]

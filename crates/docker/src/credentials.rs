@@ -63,7 +63,7 @@ struct Auth {
 }
 
 #[derive(Deserialize)]
-struct HelperAnswer {
+struct HelperResponse {
     #[serde(rename = "Username")]
     username: String,
     #[serde(rename = "Secret")]
@@ -73,7 +73,7 @@ struct HelperAnswer {
 /// Under which key Docker Hub's login is kept.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 /// A helper that asks a locked keychain may never answer; then we go on without a login.
-const HELPER_PATIENCE: Duration = Duration::from_secs(30);
+const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Credentials {
     pub(crate) fn in_directory(directory: Option<&Path>) -> Self {
@@ -87,11 +87,11 @@ impl Credentials {
         environment: &dyn Fn(&str) -> Option<String>,
         home: Option<&Path>,
     ) -> Self {
-        let given = |name: &str| environment(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        let runtime = given("XDG_RUNTIME_DIR").map(|folder| folder.join("containers/auth.json"));
-        let config = given("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")));
+        let variable = |name: &str| environment(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let runtime = variable("XDG_RUNTIME_DIR").map(|folder| folder.join("containers/auth.json"));
+        let config = variable("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")));
         let config = config.map(|folder| folder.join("containers/auth.json"));
-        match given("REGISTRY_AUTH_FILE") {
+        match variable("REGISTRY_AUTH_FILE") {
             Some(file) => self.files.push(file),
             None => self.files.extend(runtime.into_iter().chain(config)),
         }
@@ -111,7 +111,7 @@ impl Credentials {
         for file in &self.files {
             let Some(config) = read(file).await else { continue };
             if let Some(helper) = config.helper(host, &key)
-                && let Ok(login) = self.ask_helper(helper, &key).await
+                && let Ok(login) = self.run_helper(helper, &key).await
             {
                 return Some(login);
             }
@@ -124,11 +124,11 @@ impl Credentials {
     }
 
     /// Why there is no login for a host although a helper is there to give one: for whoever was refused.
-    pub(crate) async fn trouble(&self, host: &str) -> Option<String> {
+    pub(crate) async fn helper_error(&self, host: &str) -> Option<String> {
         let key = key(host);
         let config = read(self.files.first()?).await?;
         let helper = config.helper(host, &key)?;
-        let why = self.ask_helper(helper, &key).await.err()?;
+        let why = self.run_helper(helper, &key).await.err()?;
         // As helpers say that nobody has logged in there.
         let is_unknown = why.to_lowercase().contains("credentials not found");
         (!is_unknown).then(|| format!("docker-credential-{helper} gave no login for {host}: {why}"))
@@ -152,7 +152,7 @@ impl Credentials {
     }
 
     /// What the helper knows, or why it says nothing.
-    async fn ask_helper(&self, helper: &str, key: &str) -> Result<Login, String> {
+    async fn run_helper(&self, helper: &str, key: &str) -> Result<Login, String> {
         let mut command = tokio::process::Command::new(format!("docker-credential-{helper}"));
         if let Some(programs) = &self.programs {
             command.env("PATH", programs);
@@ -163,9 +163,9 @@ impl Credentials {
             // One that does not read has said why by then.
             let _ = input.write_all(key.as_bytes()).await;
         }
-        let output = match tokio::time::timeout(HELPER_PATIENCE, child.wait_with_output()).await {
+        let output = match tokio::time::timeout(HELPER_TIMEOUT, child.wait_with_output()).await {
             Ok(output) => output.map_err(|error| error.to_string())?,
-            Err(_) => return Err(format!("no answer within {} seconds", HELPER_PATIENCE.as_secs())),
+            Err(_) => return Err(format!("no answer within {} seconds", HELPER_TIMEOUT.as_secs())),
         };
         if !output.status.success() {
             // By custom on the standard output.
@@ -174,7 +174,7 @@ impl Credentials {
             let said = said.into_iter().find(|text| !text.is_empty());
             return Err(said.unwrap_or_else(|| output.status.to_string()));
         }
-        let answer: HelperAnswer =
+        let answer: HelperResponse =
             serde_json::from_slice(&output.stdout).map_err(|error| format!("not understood: {error}"))?;
         Ok(match answer.username.as_str() {
             "<token>" => {
@@ -316,7 +316,7 @@ mod tests {
         std::fs::write(folder.path().join("config.json"), config).unwrap();
         let path = format!("{}:/usr/bin:/bin", folder.path().display());
         let credentials = Credentials::in_directory(Some(folder.path())).with_programs(Some(path));
-        let trouble = async |host: &str| credentials.trouble(host).await.unwrap_or_default();
+        let trouble = async |host: &str| credentials.helper_error(host).await.unwrap_or_default();
         assert_eq!(
             trouble("a.example.com").await,
             "docker-credential-expired gave no login for a.example.com: the session has expired"

@@ -10,12 +10,12 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{self, Address};
-use crate::builder::Choice;
+use crate::builder::BuilderSettings;
 use crate::credentials::Credentials;
 use crate::error::Error;
 use crate::messages::{Message, Messages};
 use crate::transport::{self, Payload, Response};
-use crate::version::{ApiVersion, Ping, ask, fixed_version};
+use crate::version::{ApiVersion, Ping, configured_version, ping_engine};
 use lilt_model::reference::Reference;
 
 /// A Docker engine. Making one connects to nothing; the first use does.
@@ -25,9 +25,9 @@ pub struct Engine {
     pub(crate) credentials: Credentials,
     /// `DOCKER_BUILDKIT=0` in the environment.
     pub(crate) buildkit_off: bool,
-    pub(crate) choice: Choice,
+    pub(crate) builder_settings: BuilderSettings,
     /// `DOCKER_API_VERSION`: no other is spoken.
-    fixed_version: Option<ApiVersion>,
+    configured_version: Option<ApiVersion>,
     ping: OnceCell<Ping>,
 }
 
@@ -77,9 +77,16 @@ impl Engine {
         let credentials = Credentials::in_directory(directory.as_deref())
             .with_podman(environment, home)
             .with_programs(environment("PATH"));
-        let fixed_version = fixed_version(environment)?;
-        let choice = Choice::read(environment, home, &address.to_string())?;
-        Ok(Engine { address, credentials, buildkit_off, choice, fixed_version, ping: OnceCell::new() })
+        let configured_version = configured_version(environment)?;
+        let builder_settings = BuilderSettings::read(environment, home, &address.to_string())?;
+        Ok(Engine {
+            address,
+            credentials,
+            buildkit_off,
+            builder_settings,
+            configured_version,
+            ping: OnceCell::new(),
+        })
     }
 
     /// Where the engine listens, for messages.
@@ -189,17 +196,17 @@ impl Engine {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Error::Cancelled(format!("push of {reference}")).into()),
-            pushed = self.push_to_the_end(reference, on_progress) => match pushed {
+            pushed = self.run_push(reference, on_progress) => match pushed {
                 Err(error) => {
                     let registry = Reference::parse(reference)?.domain().to_owned();
-                    Err(self.explain_login(error, &[registry]).await.into())
+                    Err(self.add_helper_error(error, &[registry]).await.into())
                 }
                 Ok(pushed) => Ok(pushed),
             },
         }
     }
 
-    async fn push_to_the_end(
+    async fn run_push(
         &self,
         reference: &str,
         mut on_progress: impl FnMut(PushProgress) + Send,
@@ -223,7 +230,7 @@ impl Engine {
             }
             if message.error.is_some() || message.error_detail.is_some() {
                 let cause = message.into_error().unwrap_or_default();
-                return Err(Error::Push { reference: reference.to_owned(), cause, login_trouble: None });
+                return Err(Error::Push { reference: reference.to_owned(), cause, helper_error: None });
             } else if !message.status.is_empty() {
                 let progress = message.progress.unwrap_or_default();
                 on_progress(PushProgress {
@@ -241,10 +248,10 @@ impl Engine {
     }
 
     /// Adds what a credential helper had to say where a registry wants a login.
-    pub(crate) async fn explain_login(&self, mut error: Error, hosts: &[String]) -> Error {
-        if let Some(known) = error.login_trouble() {
+    pub(crate) async fn add_helper_error(&self, mut error: Error, hosts: &[String]) -> Error {
+        if let Some(known) = error.helper_error() {
             for host in hosts {
-                if let Some(trouble) = self.credentials.trouble(host).await {
+                if let Some(trouble) = self.credentials.helper_error(host).await {
                     *known = Some(trouble);
                     break;
                 }
@@ -293,7 +300,7 @@ impl Engine {
     }
 
     /// A request with something to say.
-    pub(crate) async fn say(&self, path: &str, words: &serde_json::Value) -> Result<Response, Failure> {
+    pub(crate) async fn post_json(&self, path: &str, words: &serde_json::Value) -> Result<Response, Failure> {
         let path = self.versioned(path).await?;
         transport::send_body(&self.address, Method::POST, &path, HeaderMap::new(), words.to_string()).await
     }
@@ -306,7 +313,7 @@ impl Engine {
 
     /// Asks once; a failed attempt is not remembered.
     pub(crate) async fn ping(&self) -> Result<&Ping, Failure> {
-        self.ping.get_or_try_init(|| ask(&self.address, self.fixed_version)).await
+        self.ping.get_or_try_init(|| ping_engine(&self.address, self.configured_version)).await
     }
 }
 

@@ -17,9 +17,9 @@ pub(crate) enum Error {
     #[error("{operation}: {cause}")]
     Refused { operation: String, status: StatusCode, cause: String },
     #[error("cannot push {reference}: {cause}")]
-    Push { reference: String, cause: String, login_trouble: Option<String> },
+    Push { reference: String, cause: String, helper_error: Option<String> },
     #[error("cannot get the base image {image}: {cause}{}", .place.suffix())]
-    BaseImage { image: String, cause: String, place: Place, login_trouble: Option<String> },
+    BaseImage { image: String, cause: String, place: DockerfilePosition, helper_error: Option<String> },
     /// A failure that is nothing but a text for users.
     #[error(transparent)]
     Other(#[from] Failure),
@@ -27,14 +27,14 @@ pub(crate) enum Error {
 
 /// Where in a Dockerfile a build failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum DockerfilePosition {
     Unknown,
     File(Location),
     /// A Dockerfile that is no file: the line of its text.
     Text(u32),
 }
 
-impl Place {
+impl DockerfilePosition {
     pub(crate) fn suffix(&self) -> String {
         match self {
             Self::Text(line) => format!(" (line {line} of the Dockerfile's text)"),
@@ -93,7 +93,7 @@ impl RegistryFault {
 }
 
 /// Whether another program's sentence about a connection says that nobody answered: not that it was refused what it wanted.
-pub(crate) fn is_unanswered(sentence: &str) -> bool {
+pub(crate) fn is_connection_error(sentence: &str) -> bool {
     const UNANSWERED: [&str; 13] = [
         "connection refused",
         "connection reset",
@@ -121,12 +121,12 @@ impl Error {
             Self::Cancelled(_) => FailureKind::Cancelled,
             Self::Refused { status: StatusCode::BAD_REQUEST, .. } => FailureKind::User,
             Self::Refused { .. } => FailureKind::Environment,
-            Self::Push { reference, cause, .. } if is_unanswered(cause) => {
+            Self::Push { reference, cause, .. } if is_connection_error(cause) => {
                 Unreachable::Registry(reference.clone()).into()
             }
             Self::Push { .. } => FailureKind::Environment,
             Self::BaseImage { image, cause, .. } => match RegistryFault::of_pull(cause) {
-                RegistryFault::NoConnection if is_unanswered(cause) => {
+                RegistryFault::NoConnection if is_connection_error(cause) => {
                     Unreachable::Registry(image.clone()).into()
                 }
                 RegistryFault::NoConnection => FailureKind::Environment,
@@ -137,13 +137,13 @@ impl Error {
     }
 
     /// Where to note what a credential helper had to say, if a registry wants a login.
-    pub(crate) fn login_trouble(&mut self) -> Option<&mut Option<String>> {
+    pub(crate) fn helper_error(&mut self) -> Option<&mut Option<String>> {
         match self {
-            Self::Push { cause, login_trouble, .. } => {
-                (RegistryFault::of_push(cause) == RegistryFault::LoginRequired).then_some(login_trouble)
+            Self::Push { cause, helper_error, .. } => {
+                (RegistryFault::of_push(cause) == RegistryFault::LoginRequired).then_some(helper_error)
             }
-            Self::BaseImage { cause, login_trouble, .. } => {
-                (RegistryFault::of_pull(cause) == RegistryFault::LoginRequired).then_some(login_trouble)
+            Self::BaseImage { cause, helper_error, .. } => {
+                (RegistryFault::of_pull(cause) == RegistryFault::LoginRequired).then_some(helper_error)
             }
             Self::Cancelled(_) | Self::Refused { .. } | Self::Other(_) => None,
         }
@@ -200,12 +200,10 @@ impl From<Error> for Failure {
         let (kind, message, hint) = (error.kind(), error.to_string(), error.hint());
         let (location, detail) = match error {
             Error::Other(failure) => return failure,
-            Error::BaseImage { place: Place::File(location), login_trouble, .. } => {
-                (Some(location), login_trouble)
+            Error::BaseImage { place: DockerfilePosition::File(location), helper_error, .. } => {
+                (Some(location), helper_error)
             }
-            Error::Push { login_trouble, .. } | Error::BaseImage { login_trouble, .. } => {
-                (None, login_trouble)
-            }
+            Error::Push { helper_error, .. } | Error::BaseImage { helper_error, .. } => (None, helper_error),
             Error::Cancelled(_) | Error::Refused { .. } => (None, None),
         };
         let mut failure = Failure::new(kind, message);
@@ -225,7 +223,7 @@ mod tests {
 
     fn push(cause: &str) -> Error {
         let (reference, cause) = ("localhost:5000/web:v1".to_owned(), cause.to_owned());
-        Error::Push { reference, cause, login_trouble: None }
+        Error::Push { reference, cause, helper_error: None }
     }
 
     #[test]
@@ -256,9 +254,9 @@ mod tests {
     #[test]
     fn only_a_required_login_asks_for_the_trouble_of_a_helper() {
         let mut refused = push("denied: requested access to the resource is denied");
-        *refused.login_trouble().expect("a login is required") = Some("the helper gave no login".into());
+        *refused.helper_error().expect("a login is required") = Some("the helper gave no login".into());
         assert_eq!(Failure::from(refused).detail.as_deref(), Some("the helper gave no login"));
-        assert!(push("connection refused").login_trouble().is_none());
-        assert!(Error::Cancelled("build".into()).login_trouble().is_none());
+        assert!(push("connection refused").helper_error().is_none());
+        assert!(Error::Cancelled("build".into()).helper_error().is_none());
     }
 }

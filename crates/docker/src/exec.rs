@@ -9,13 +9,13 @@ use serde::Deserialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
+use crate::container_user;
 use crate::engine::{Engine, Query, encode_path, refusal};
-use crate::identity;
 use crate::transport::{self, Hijacked, Payload};
 
 /// A running container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Running {
+pub struct RunningContainer {
     pub id: String,
     pub name: String,
     pub labels: std::collections::BTreeMap<String, String>,
@@ -35,23 +35,23 @@ pub enum Access {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     pub code: i64,
-    pub output: Vec<u8>,
-    pub errors: Vec<u8>,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
 }
 
 /// What a command writes, as it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard<'a> {
-    Output(&'a [u8]),
-    Errors(&'a [u8]),
+pub enum ExecOutput<'a> {
+    Stdout(&'a [u8]),
+    Stderr(&'a [u8]),
 }
 
 /// More of a command's errors than anybody reads; its output is wanted whole.
-const LONGEST_ERRORS: usize = 64 * 1024;
+const MAX_STDERR: usize = 64 * 1024;
 
 impl Engine {
     /// The running containers with all of these labels, by name.
-    pub async fn containers(&self, labels: &[&str]) -> Result<Vec<Running>, Failure> {
+    pub async fn containers(&self, labels: &[&str]) -> Result<Vec<RunningContainer>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Container {
@@ -64,7 +64,7 @@ impl Engine {
         let filters = serde_json::json!({ "label": labels, "status": ["running"] }).to_string();
         let query = Query::new().add("filters", &filters).finish();
         let found: Vec<Container> = self.get(&format!("/containers/json?{query}")).await?;
-        let running = |container: Container| Running {
+        let running = |container: Container| RunningContainer {
             name: container
                 .names
                 .first()
@@ -73,7 +73,7 @@ impl Engine {
             id: container.id,
             labels: container.labels,
         };
-        let mut found: Vec<Running> = found.into_iter().map(running).collect();
+        let mut found: Vec<RunningContainer> = found.into_iter().map(running).collect();
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)
     }
@@ -117,7 +117,7 @@ impl Engine {
     /// is (`copyUIDGID`) ask their own machine, which knows other names.
     pub async fn put_archive(&self, container: &str, archive: Bytes) -> Result<(), Failure> {
         let mut archive = Vec::from(archive);
-        identity::give(&mut archive, self.user_of(container).await?)?;
+        container_user::set_owner(&mut archive, self.container_user(container).await?)?;
         let path = format!("/containers/{}/archive?path=%2F", encode_path(container));
         let mut headers = HeaderMap::new();
         headers.insert("content-type", http::HeaderValue::from_static("application/x-tar"));
@@ -133,16 +133,16 @@ impl Engine {
     pub async fn remove_paths(&self, container: &str, paths: &[String]) -> Result<(), Failure> {
         let words = ["rm", "-rf", "--"].into_iter().chain(paths.iter().map(String::as_str));
         let argv: Vec<String> = words.map(str::to_owned).collect();
-        let mut complaints = Vec::new();
+        let mut output = Vec::new();
         for user in [None, Some("0")] {
             let removed = self.execute_as(container, user, &argv, None).await?;
             if removed.code == 0 {
                 return Ok(());
             }
-            complaints = [removed.output, removed.errors].concat();
+            output = [removed.stdout, removed.stderr].concat();
         }
         Err(Failure::user("cannot remove files in the container")
-            .detail(String::from_utf8_lossy(&complaints).trim().to_owned()))
+            .detail(String::from_utf8_lossy(&output).trim().to_owned()))
     }
 
     /// Runs a command in a container, with what comes from the channel as its input.
@@ -163,37 +163,37 @@ impl Engine {
         input: Option<mpsc::Receiver<Bytes>>,
     ) -> Result<Executed, Failure> {
         let mut executed = Executed::default();
-        let (output, errors) = (&mut executed.output, &mut executed.errors);
-        let gather = |heard: Heard<'_>| match heard {
-            Heard::Output(bytes) => output.extend_from_slice(bytes),
-            Heard::Errors(bytes) => {
-                let room = LONGEST_ERRORS.saturating_sub(errors.len());
-                errors.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let (stdout, stderr) = (&mut executed.stdout, &mut executed.stderr);
+        let collect = |output: ExecOutput<'_>| match output {
+            ExecOutput::Stdout(bytes) => stdout.extend_from_slice(bytes),
+            ExecOutput::Stderr(bytes) => {
+                let room = MAX_STDERR.saturating_sub(stderr.len());
+                stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
             }
         };
-        let code = self.converse_as(container, user, argv, input, gather).await?;
+        let code = self.run_exec(container, user, argv, input, collect).await?;
         Ok(Executed { code, ..executed })
     }
 
     /// The same, told as it comes. Gives the exit code.
-    pub async fn execute_telling(
+    pub async fn execute_streaming(
         &self,
         container: &str,
         argv: &[String],
         input: Option<mpsc::Receiver<Bytes>>,
-        tell: impl FnMut(Heard<'_>) + Send,
+        on_output: impl FnMut(ExecOutput<'_>) + Send,
     ) -> Result<i64, Failure> {
-        self.converse_as(container, None, argv, input, tell).await
+        self.run_exec(container, None, argv, input, on_output).await
     }
 
     /// `user`: none is the container's own.
-    async fn converse_as(
+    async fn run_exec(
         &self,
         container: &str,
         user: Option<&str>,
         argv: &[String],
         input: Option<mpsc::Receiver<Bytes>>,
-        tell: impl FnMut(Heard<'_>) + Send,
+        on_output: impl FnMut(ExecOutput<'_>) + Send,
     ) -> Result<i64, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -210,7 +210,7 @@ impl Engine {
             "User": user.unwrap_or_default(),
         });
         let path = format!("/containers/{}/exec", encode_path(container));
-        let response = self.say(&path, &wanted).await?;
+        let response = self.post_json(&path, &wanted).await?;
         if !response.status.is_success() {
             return Err(
                 refusal(response, &format!("cannot run a command in the container {container}")).await
@@ -221,7 +221,7 @@ impl Engine {
         let body = r#"{"Detach":false,"Tty":false}"#.to_owned();
         let hijacked =
             transport::upgrade(&self.address, &path, HeaderMap::new(), "tcp", body, "a command").await?;
-        converse(hijacked, input, tell).await.map_err(|error| {
+        transfer(hijacked, input, on_output).await.map_err(|error| {
             Failure::environment(format!("lost the command in the container {container}: {error}"))
         })?;
         let ended: Inspected = self.get(&format!("/exec/{id}/json")).await?;
@@ -230,10 +230,10 @@ impl Engine {
 }
 
 /// Feeds a command and hears it to its end.
-async fn converse(
+async fn transfer(
     hijacked: Hijacked,
     input: Option<mpsc::Receiver<Bytes>>,
-    tell: impl FnMut(Heard<'_>) + Send,
+    on_output: impl FnMut(ExecOutput<'_>) + Send,
 ) -> std::io::Result<()> {
     let Hijacked { stream, connection } = hijacked;
     let (mut reader, mut writer) = tokio::io::split(TokioIo::new(stream));
@@ -248,21 +248,21 @@ async fn converse(
             let _ = writer.shutdown().await;
         }
     };
-    let hear = hear(&mut reader, tell);
+    let read = read_frames(&mut reader, on_output);
     // What is still to be fed matters to nobody when the command has ended.
-    tokio::pin!(feed, hear);
-    let heard = tokio::select! {
-        heard = &mut hear => heard,
-        () = &mut feed => hear.await,
+    tokio::pin!(feed, read);
+    let output = tokio::select! {
+        output = &mut read => output,
+        () = &mut feed => read.await,
     };
     drop(connection);
-    heard
+    output
 }
 
 /// Reads the engine's frames: a byte that says whether it is output (1) or errors (2), three zeros, a length, content.
-async fn hear(
+async fn read_frames(
     reader: &mut (impl tokio::io::AsyncRead + Unpin),
-    mut tell: impl FnMut(Heard<'_>),
+    mut on_output: impl FnMut(ExecOutput<'_>),
 ) -> std::io::Result<()> {
     let mut header = [0; 8];
     loop {
@@ -274,7 +274,7 @@ async fn hear(
         let length = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
         let mut content = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
         reader.read_exact(&mut content).await?;
-        tell(if header[0] == 2 { Heard::Errors(&content) } else { Heard::Output(&content) });
+        on_output(if header[0] == 2 { ExecOutput::Stderr(&content) } else { ExecOutput::Stdout(&content) });
     }
 }
 
@@ -289,11 +289,12 @@ mod tests {
             [&[kind, 0, 0, 0], length.as_slice(), content].concat()
         };
         let bytes = [frame(1, b"one"), frame(2, b"wrong"), frame(1, b" two")].concat();
-        let mut heard = Vec::new();
-        let told = |it: Heard<'_>| heard.push(format!("{it:?}"));
-        hear(&mut bytes.as_slice(), told).await.unwrap();
-        let expected = [Heard::Output(b"one"), Heard::Errors(b"wrong"), Heard::Output(b" two")];
-        assert_eq!(heard, expected.map(|it| format!("{it:?}")));
-        assert!(hear(&mut &bytes[..bytes.len() - 1], |_| {}).await.is_err());
+        let mut output = Vec::new();
+        let told = |it: ExecOutput<'_>| output.push(format!("{it:?}"));
+        read_frames(&mut bytes.as_slice(), told).await.unwrap();
+        let expected =
+            [ExecOutput::Stdout(b"one"), ExecOutput::Stderr(b"wrong"), ExecOutput::Stdout(b" two")];
+        assert_eq!(output, expected.map(|it| format!("{it:?}")));
+        assert!(read_frames(&mut &bytes[..bytes.len() - 1], |_| {}).await.is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! An image as the engine gives it away: a tar with one file for each part of it, named by its digest.
 
-mod sieve;
+mod blob_filter;
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use tokio::sync::mpsc;
 
 use crate::engine::{Engine, Query, refusal};
 use crate::transport;
-use sieve::Sieve;
+use blob_filter::BlobFilter;
 
 /// How much of an image went away, and how much stayed because the receiver has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     pub sent: Parts,
-    pub kept: Parts,
+    pub skipped: Parts,
 }
 
 /// Layers, configurations and manifests.
@@ -42,18 +42,18 @@ impl Engine {
             return Err(refusal(response, &format!("cannot read the image {reference}")).await);
         }
         let mut response = response;
-        let mut sieve = Sieve::new(known);
+        let mut filter = BlobFilter::new(known);
         loop {
             let chunk = response.chunk().await.map_err(|error| transport::lost(&self.address, &error))?;
             let Some(chunk) = chunk else { break };
-            for piece in sieve.push(chunk) {
+            for piece in filter.push(chunk) {
                 if to.send(piece).await.is_err() {
-                    return Ok(sieve.exported());
+                    return Ok(filter.exported());
                 }
             }
         }
-        match sieve.is_whole() {
-            true => Ok(sieve.exported()),
+        match filter.is_complete() {
+            true => Ok(filter.exported()),
             false => Err(Failure::environment(format!(
                 "the Docker engine at {} gave only a part of the image {reference}",
                 self.address

@@ -14,15 +14,15 @@ use lilt_model::image::DockerBuild;
 use sha2::{Digest as _, Sha256};
 
 use crate::address::hex;
-use crate::session::{has_content, list_at_most};
+use crate::session::{has_content, list_up_to};
 
 /// Contexts up to this are read.
-const READ_FILES: usize = 4_000;
-const READ_BYTES: i64 = 16 * 1024 * 1024;
+const MAX_FILES_READ: usize = 4_000;
+const MAX_BYTES_READ: i64 = 16 * 1024 * 1024;
 /// Those beyond have none.
-const MOST_FILES: usize = 100_000;
+const MAX_FILES: usize = 100_000;
 /// Microseconds. Times tell two writes apart that are at least so far from each other, on any file system.
-const GRAIN: i64 = 2_000_000;
+const TIME_GRANULARITY: i64 = 2_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
@@ -38,11 +38,11 @@ pub struct Fingerprint {
 pub fn fingerprint(build: &DockerBuild, since: Timestamp) -> Option<Fingerprint> {
     let [root] = build.context.roots.as_slice() else { return None };
     let ignores = Matcher::new(&build.context.ignores).ok()?;
-    let listed = list_at_most(root, &ignores, MOST_FILES)?;
-    let is_read =
-        listed.len() <= READ_FILES && listed.iter().map(|entry| entry.size).sum::<i64>() <= READ_BYTES;
-    let since = since.0.saturating_sub(GRAIN);
-    let (mut key, mut check) = (Sum::default(), Sum::default());
+    let listed = list_up_to(root, &ignores, MAX_FILES)?;
+    let is_read = listed.len() <= MAX_FILES_READ
+        && listed.iter().map(|entry| entry.size).sum::<i64>() <= MAX_BYTES_READ;
+    let since = since.0.saturating_sub(TIME_GRANULARITY);
+    let (mut key, mut check) = (Hasher::default(), Hasher::default());
     key.add(serde_json::to_string(build).ok()?.as_bytes());
     for entry in listed {
         add_name(&mut key, &entry);
@@ -63,7 +63,7 @@ pub fn fingerprint(build: &DockerBuild, since: Timestamp) -> Option<Fingerprint>
     Some(Fingerprint { key: key.end(), check: check.end() })
 }
 
-fn add_name(sum: &mut Sum, entry: &Stat) {
+fn add_name(sum: &mut Hasher, entry: &Stat) {
     sum.add(entry.path.as_bytes());
     sum.add(&entry.mode.to_le_bytes());
     sum.add(entry.linkname.as_bytes());
@@ -74,9 +74,9 @@ fn content(root: &Path, entry: &Stat) -> Option<Vec<u8>> {
 }
 
 #[derive(Default)]
-struct Sum(Sha256);
+struct Hasher(Sha256);
 
-impl Sum {
+impl Hasher {
     fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes.len().to_le_bytes());
         self.0.update(bytes);

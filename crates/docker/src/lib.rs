@@ -6,15 +6,15 @@
 pub mod build;
 pub mod credentials;
 pub mod engine;
-pub mod look;
+pub mod image_reader;
 
 mod address;
 mod builder;
+mod container_user;
 mod error;
 mod exec;
 mod export;
 mod fingerprint;
-mod identity;
 mod messages;
 mod prune;
 mod registry;
@@ -25,8 +25,8 @@ mod version;
 
 pub use build::{BuildProgress, BuildRequest, BuiltImage, StepId, Transferred};
 pub use engine::{Engine, ImageStore, Info, PushProgress, Pushed};
-pub use exec::{Access, Executed, Heard, Running};
+pub use exec::{Access, ExecOutput, Executed, RunningContainer};
 pub use export::{Exported, Parts};
 pub use fingerprint::{Fingerprint, fingerprint};
-pub use prune::{PruneRequest, Removed};
+pub use prune::{PruneOutcome, PruneRequest};
 pub use ssh_agent::SshSource;

@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::engine::{Engine, Query, encode_path, refusal};
 
 /// The label of images that may be removed.
-pub(crate) const REMOVABLE: &str = "dev.tilt.gc";
+pub(crate) const PRUNABLE_LABEL: &str = "dev.tilt.gc";
 
 /// The label of containers that a kubelet has made. It removes them itself, in time: what misses a container that has
 /// ended may run it again, and nobody could read its log any more.
-const OF_A_POD: &str = "io.kubernetes.pod.uid";
+const POD_LABEL: &str = "io.kubernetes.pod.uid";
 
 /// What may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub struct PruneRequest {
 
 /// What went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
-    pub what: Vec<String>,
+pub struct PruneOutcome {
+    pub removed: Vec<String>,
     pub bytes: u64,
     /// What could not be removed, with the engine's reasons.
     pub refused: Vec<String>,
@@ -53,42 +53,42 @@ struct Candidate {
 
 impl Engine {
     /// Containers that have ended, but for those of pods.
-    pub async fn prune_containers(&self, request: &PruneRequest) -> Result<Removed, Failure> {
+    pub async fn prune_containers(&self, request: &PruneRequest) -> Result<PruneOutcome, Failure> {
         let mut filters = filters(request);
-        filters["label!"] = serde_json::json!([OF_A_POD]);
+        filters["label!"] = serde_json::json!([POD_LABEL]);
         self.prune_kind("containers", "ContainersDeleted", &filters).await
     }
 
     /// What builds keep for the next one. Engines do not know of labels here: as with Tilt, age alone counts.
-    pub async fn prune_caches(&self, request: &PruneRequest) -> Result<Removed, Failure> {
+    pub async fn prune_caches(&self, request: &PruneRequest) -> Result<PruneOutcome, Failure> {
         self.prune_kind("build", "CachesDeleted", &filters(request)).await
     }
 
-    async fn prune_kind(&self, kind: &str, list: &str, filters: &Value) -> Result<Removed, Failure> {
+    async fn prune_kind(&self, kind: &str, list: &str, filters: &Value) -> Result<PruneOutcome, Failure> {
         let query = Query::new().add("filters", &filters.to_string()).finish();
         let path = format!("/{kind}/prune?{query}");
         let response = self.request(Method::POST, &path, HeaderMap::new()).await?;
         match response.status {
             status if status.is_success() => {}
             // Podman has no such thing.
-            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => return Ok(Removed::default()),
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => return Ok(PruneOutcome::default()),
             _ => return Err(refusal(response, &format!("the Docker engine refused /{kind}/prune")).await),
         }
         let report: Value = self.read(&path, response).await?;
         let names = report[list].as_array().into_iter().flatten();
-        Ok(Removed {
-            what: names.filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+        Ok(PruneOutcome {
+            removed: names.filter_map(|name| name.as_str().map(str::to_owned)).collect(),
             bytes: report["SpaceReclaimed"].as_u64().unwrap_or(0),
             refused: Vec::new(),
         })
     }
 
-    pub async fn prune_images(&self, request: &PruneRequest) -> Result<Removed, Failure> {
-        let mut pruned = Removed::default();
+    pub async fn prune_images(&self, request: &PruneRequest) -> Result<PruneOutcome, Failure> {
+        let mut pruned = PruneOutcome::default();
         for image in choose(self.candidates().await?, request) {
             match self.remove(&image.id).await {
                 Ok(steps) => {
-                    pruned.what.extend(steps);
+                    pruned.removed.extend(steps);
                     pruned.bytes += image.bytes;
                 }
                 Err(failure) => pruned.refused.push(failure.message),
@@ -103,7 +103,7 @@ impl Engine {
         struct Listed {
             id: String,
         }
-        let filters = serde_json::json!({ "label": [format!("{REMOVABLE}=true")] }).to_string();
+        let filters = serde_json::json!({ "label": [format!("{PRUNABLE_LABEL}=true")] }).to_string();
         let query = Query::new().add("filters", &filters).finish();
         let listed: Vec<Listed> = self.get(&format!("/images/json?{query}")).await?;
         let mut found = Vec::new();
@@ -163,18 +163,18 @@ impl Engine {
             return Err(refusal(response, &format!("cannot remove the image {id}")).await);
         }
         let steps: Vec<Step> = self.read(&path, response).await?;
-        let told = |step: Step| match (step.deleted, step.untagged) {
+        let describe = |step: Step| match (step.deleted, step.untagged) {
             (Some(id), _) => Some(format!("deleted: {id}")),
             (None, Some(name)) => Some(format!("untagged: {name}")),
             (None, None) => None,
         };
-        Ok(steps.into_iter().filter_map(told).collect())
+        Ok(steps.into_iter().filter_map(describe).collect())
     }
 }
 
 fn filters(request: &PruneRequest) -> Value {
     let until = format!("{}s", request.max_age.as_secs());
-    serde_json::json!({ "label": [format!("{REMOVABLE}=true")], "until": [until] })
+    serde_json::json!({ "label": [format!("{PRUNABLE_LABEL}=true")], "until": [until] })
 }
 
 /// Old ones of the given names, less the newest of each. One with several names stays: the engine would refuse, and

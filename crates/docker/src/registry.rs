@@ -6,8 +6,8 @@ use lilt_model::{Failure, Unreachable};
 use serde::Deserialize;
 
 use crate::engine::{Engine, encode_path, sentence};
-use crate::error::{Error, is_unanswered};
-use crate::version::ask;
+use crate::error::{Error, is_connection_error};
+use crate::version::ping_engine;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -41,9 +41,9 @@ impl Engine {
     }
 
     /// Whether an unreachable dependency responds now.
-    pub async fn is_back(&self, what: &Unreachable) -> bool {
+    pub async fn is_reachable_again(&self, what: &Unreachable) -> bool {
         match what {
-            Unreachable::DockerEngine => ask(&self.address, None).await.is_ok(),
+            Unreachable::DockerEngine => ping_engine(&self.address, None).await.is_ok(),
             // Whatever it says: it speaks.
             Unreachable::Registry(reference) => self
                 .digest_in_registry(reference)
@@ -79,10 +79,10 @@ impl Engine {
             StatusCode::NOT_FOUND => Ok(None),
             _ => {
                 let (status, cause) = (response.status, sentence(response).await);
-                let is_unanswered = is_unanswered(&cause);
-                let operation = format!("cannot ask for {reference}");
+                let is_connection_error = is_connection_error(&cause);
+                let operation = format!("cannot ping_engine for {reference}");
                 let failure = Failure::from(Error::Refused { operation, status, cause });
-                Err(match is_unanswered {
+                Err(match is_connection_error {
                     true => failure.of_kind(Unreachable::Registry(reference.to_owned())),
                     false => failure,
                 })
@@ -91,7 +91,7 @@ impl Engine {
     }
 
     /// Under which digests a registry may have the image: its id, where that is the digest of its manifest, and what
-    /// earlier pushes and pulls of this name have told.
+    /// earlier pushes and pulls of this name have known.
     async fn digests(&self, reference: &str) -> Result<Vec<String>, Failure> {
         let parsed = Reference::parse(reference)?;
         let image: Inspected = self.get(&format!("/images/{}/json", encode_path(reference))).await?;
@@ -99,7 +99,7 @@ impl Engine {
             let (name, digest) = text.split_once('@')?;
             (name == parsed.familiar_name()).then(|| digest.to_owned())
         };
-        let told = image.repo_digests.unwrap_or_default().into_iter().filter_map(own);
-        Ok(std::iter::once(image.id).chain(told).collect())
+        let known = image.repo_digests.unwrap_or_default().into_iter().filter_map(own);
+        Ok(std::iter::once(image.id).chain(known).collect())
     }
 }

@@ -43,7 +43,7 @@ use crate::ssh_agent::{KeyAgent, SshSource};
 use crate::transport;
 
 pub(crate) use diff_copy::Source;
-pub(crate) use walk::{has_content, ignored, is_directory, list_all, list_at_most};
+pub(crate) use walk::{has_content, ignored, is_directory, list_all, list_up_to};
 
 /// The methods that BuildKit may call; it asks for nothing that is not announced.
 const METHODS: [&str; 8] = [
@@ -72,7 +72,7 @@ impl Counters {
 }
 
 /// What a build may ask this machine for.
-pub(crate) struct Offer {
+pub(crate) struct SessionResources {
     pub(crate) files: Source,
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
     pub(crate) ssh: BTreeMap<String, SshSource>,
@@ -90,9 +90,13 @@ pub(crate) struct Session {
 impl Session {
     /// Opens a session. `shared_key` tells the engine which earlier session served the same files, so that only
     /// changed ones travel.
-    pub(crate) async fn open(engine: &Engine, shared_key: &str, offer: Offer) -> Result<Session, Failure> {
+    pub(crate) async fn open(
+        engine: &Engine,
+        shared_key: &str,
+        resources: SessionResources,
+    ) -> Result<Session, Failure> {
         let id = random_id();
-        let (sockets, agents) = agents(offer.ssh).await?;
+        let (sockets, agents) = start_agents(resources.ssh).await?;
         let mut headers = HeaderMap::new();
         for (name, value) in [
             ("X-Docker-Expose-Session-Uuid", id.as_str()),
@@ -111,14 +115,14 @@ impl Session {
         let calls = CancellationToken::new();
         let counters = Arc::new(Counters::default());
         let services = Services {
-            files: FileSyncServer::new(diff_copy::Files::new(
-                offer.files,
+            files: FileSyncServer::new(diff_copy::FileSender::new(
+                resources.files,
                 Arc::clone(&counters),
                 calls.clone(),
             )),
-            auth: AuthServer::new(auth::Logins::new(Credentials::clone(&engine.credentials))),
-            secrets: SecretsServer::new(secrets::Kept::new(offer.secrets)),
-            ssh: SshServer::new(ssh::Agents::new(sockets, calls.clone())),
+            auth: AuthServer::new(auth::CredentialProvider::new(Credentials::clone(&engine.credentials))),
+            secrets: SecretsServer::new(secrets::SecretProvider::new(resources.secrets)),
+            ssh: SshServer::new(ssh::SshForwarder::new(sockets, calls.clone())),
             health: HealthServer::new(AlwaysServing),
         };
         let executor = CallExecutor { calls: calls.clone() };
@@ -137,7 +141,7 @@ impl Session {
 }
 
 /// The sockets of the agents; those of key files are started.
-async fn agents(
+async fn start_agents(
     sources: BTreeMap<String, SshSource>,
 ) -> Result<(BTreeMap<String, PathBuf>, Vec<KeyAgent>), Failure> {
     let (mut sockets, mut started) = (BTreeMap::new(), Vec::new());
@@ -183,10 +187,10 @@ where
 
 #[derive(Clone)]
 struct Services {
-    files: FileSyncServer<diff_copy::Files>,
-    auth: AuthServer<auth::Logins>,
-    secrets: SecretsServer<secrets::Kept>,
-    ssh: SshServer<ssh::Agents>,
+    files: FileSyncServer<diff_copy::FileSender>,
+    auth: AuthServer<auth::CredentialProvider>,
+    secrets: SecretsServer<secrets::SecretProvider>,
+    ssh: SshServer<ssh::SshForwarder>,
     health: HealthServer<AlwaysServing>,
 }
 

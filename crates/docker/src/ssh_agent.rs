@@ -27,8 +27,8 @@ pub(crate) struct KeyAgent {
 
 /// The agent lives as long as this command, and the command as long as somebody holds its input. Keys come through the
 /// input of ssh-add because it refuses files that others may read, which a build never minded.
-const KEEP: &str = r#"for key; do ssh-add -q - < "$key" || exit 1; done; echo ready; exec cat"#;
-const PATIENCE: Duration = Duration::from_secs(20);
+const SCRIPT: &str = r#"for key; do ssh-add -q - < "$key" || exit 1; done; echo ready; exec cat"#;
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl KeyAgent {
     pub(crate) async fn start(keys: &[PathBuf]) -> Result<Self, Failure> {
@@ -43,7 +43,7 @@ impl KeyAgent {
         let mut process = Command::new("ssh-agent")
             .arg("-a")
             .arg(folder.path().join("agent"))
-            .args(["sh", "-c", KEEP, "sh"])
+            .args(["sh", "-c", SCRIPT, "sh"])
             .args(keys)
             // A key with a passphrase fails at once: nobody is there to be asked.
             .env("SSH_ASKPASS", "false")
@@ -59,7 +59,7 @@ impl KeyAgent {
                     .caused_by(&error)
             })?;
         let input = process.stdin.take().ok_or_else(|| problem(&"it has no input"))?;
-        match tokio::time::timeout(PATIENCE, is_ready(&mut process)).await {
+        match tokio::time::timeout(START_TIMEOUT, wait_until_ready(&mut process)).await {
             Ok(Ok(())) => Ok(Self { folder, _process: process, _input: input }),
             Ok(Err(why)) => Err(problem(&why)
                 .hint("a key with a passphrase must be in an agent: docker_build(ssh='default')")),
@@ -72,7 +72,7 @@ impl KeyAgent {
     }
 }
 
-async fn is_ready(process: &mut Child) -> Result<(), String> {
+async fn wait_until_ready(process: &mut Child) -> Result<(), String> {
     let mut line = String::new();
     if let Some(output) = process.stdout.take() {
         let mut output = BufReader::new(output);
@@ -81,10 +81,10 @@ async fn is_ready(process: &mut Child) -> Result<(), String> {
     if line.trim_end() == "ready" {
         return Ok(());
     }
-    let mut complaint = String::new();
+    let mut stderr = String::new();
     if let Some(mut errors) = process.stderr.take() {
         // What it could not say, its silence does.
-        let _ = errors.read_to_string(&mut complaint).await;
+        let _ = errors.read_to_string(&mut stderr).await;
     }
-    Err(complaint.trim().replace('\n', "; "))
+    Err(stderr.trim().replace('\n', "; "))
 }

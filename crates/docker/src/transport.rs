@@ -26,12 +26,12 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::address::Address;
-use crate::error::is_unanswered;
+use crate::error::is_connection_error;
 pub(crate) use payload::Payload;
 
 const JSON: http::HeaderValue = http::HeaderValue::from_static("application/json");
 /// How long a program that has ended may take to say why.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const STDERR_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An answer whose body is still coming. Dropping it closes the connection.
 pub(crate) struct Response {
@@ -134,7 +134,7 @@ async fn exchange(
     mut headers: HeaderMap,
     payload: Payload,
 ) -> Result<(http::Response<Incoming>, AbortOnDropHandle<()>), Failure> {
-    let (stream, complaint) = open(address).await.map_err(|error| not_there(address, &error))?;
+    let (stream, stderr_text) = open(address).await.map_err(|error| not_there(address, &error))?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| lost(address, &error))?;
     // The driver's own error reaches the requester through the response, so its result carries nothing more.
@@ -148,29 +148,31 @@ async fn exchange(
     *request.headers_mut() = headers;
     match sender.send_request(request).await {
         Ok(response) => Ok((response, connection)),
-        Err(error) => Err(match complaint {
-            Some(complaint) => complained(address, complaint).await.unwrap_or_else(|| lost(address, &error)),
+        Err(error) => Err(match stderr_text {
+            Some(stderr_text) => {
+                complained(address, stderr_text).await.unwrap_or_else(|| lost(address, &error))
+            }
             None => lost(address, &error),
         }),
     }
 }
 
 /// Why ssh did not get through, if it says so.
-async fn complained(address: &Address, complaint: ssh::Complaint) -> Option<Failure> {
-    let said = tokio::time::timeout(LAST_WORDS, complaint).await.ok()?.ok()?;
+async fn complained(address: &Address, stderr_text: ssh::StderrText) -> Option<Failure> {
+    let said = tokio::time::timeout(STDERR_TIMEOUT, stderr_text).await.ok()?.ok()?;
     let failure = Failure::environment(format!("cannot connect to the Docker engine at {address}: {said}"));
     if said.is_empty() {
         return None;
     }
     let failure = failure
         .hint("`ssh` must get there without a question (an agent, a known host), and find `docker` there");
-    Some(if is_unanswered(&said) { failure.of_kind(Unreachable::DockerEngine) } else { failure })
+    Some(if is_connection_error(&said) { failure.of_kind(Unreachable::DockerEngine) } else { failure })
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-async fn open(address: &Address) -> io::Result<(Box<dyn Stream>, Option<ssh::Complaint>)> {
+async fn open(address: &Address) -> io::Result<(Box<dyn Stream>, Option<ssh::StderrText>)> {
     Ok(match address {
         Address::Unix(path) => (Box::new(UnixStream::connect(path).await?), None),
         Address::Tcp(host) => (Box::new(connect(host).await?), None),
@@ -182,8 +184,8 @@ async fn open(address: &Address) -> io::Result<(Box<dyn Stream>, Option<ssh::Com
             (Box::new(connector.connect(name, connect(host).await?).await?), None)
         }
         Address::Ssh(remote) => {
-            let (pipe, complaint) = ssh::open(remote)?;
-            (Box::new(pipe), Some(complaint))
+            let (pipe, stderr_text) = ssh::open(remote)?;
+            (Box::new(pipe), Some(stderr_text))
         }
     })
 }

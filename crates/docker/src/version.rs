@@ -21,7 +21,7 @@ pub(crate) struct Ping {
 }
 
 /// What `DOCKER_API_VERSION` says.
-pub(crate) fn fixed_version(
+pub(crate) fn configured_version(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<ApiVersion>, Failure> {
     let Some(text) = environment("DOCKER_API_VERSION").filter(|text| !text.is_empty()) else {
@@ -35,7 +35,7 @@ pub(crate) fn fixed_version(
 }
 
 /// Asks an engine who it is.
-pub(crate) async fn ask(address: &Address, fixed: Option<ApiVersion>) -> Result<Ping, Failure> {
+pub(crate) async fn ping_engine(address: &Address, fixed: Option<ApiVersion>) -> Result<Ping, Failure> {
     let response =
         transport::send(address, Method::GET, "/_ping", HeaderMap::new(), Payload::empty()).await?;
     let header = |name: &str| response.headers.get(name).and_then(|value| value.to_str().ok());

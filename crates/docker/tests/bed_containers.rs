@@ -11,7 +11,7 @@ mod bed;
 use std::process::Command;
 
 use bytes::Bytes;
-use lilt_docker::{Access, Engine, Heard};
+use lilt_docker::{Access, Engine, ExecOutput};
 use lilt_model::Timestamp;
 
 /// Ended and removed with the test.
@@ -56,7 +56,7 @@ fn words(words: &[&str]) -> Vec<String> {
 async fn told(engine: &Engine, container: &Container, line: &str) -> String {
     let executed = engine.execute(&container.0, &words(&["sh", "-c", line]), None).await.unwrap();
     assert_eq!(executed.code, 0, "{line}: {executed:?}");
-    String::from_utf8(executed.output).unwrap()
+    String::from_utf8(executed.stdout).unwrap()
 }
 
 /// Somebody who may write nowhere there gets files of their own all the same.
@@ -109,12 +109,12 @@ async fn what_a_command_says_is_told_as_it_comes() {
     let engine = bed::engine();
     let container = Container::start(&["--user", "1234", "--workdir", "/etc"]);
     let mut heard = Vec::new();
-    let tell = |it: Heard<'_>| match it {
-        Heard::Output(bytes) => heard.push((1, String::from_utf8_lossy(bytes).into_owned())),
-        Heard::Errors(bytes) => heard.push((2, String::from_utf8_lossy(bytes).into_owned())),
+    let tell = |it: ExecOutput<'_>| match it {
+        ExecOutput::Stdout(bytes) => heard.push((1, String::from_utf8_lossy(bytes).into_owned())),
+        ExecOutput::Stderr(bytes) => heard.push((2, String::from_utf8_lossy(bytes).into_owned())),
     };
     let line = words(&["sh", "-c", "pwd; id -u >&2; exit 7"]);
-    assert_eq!(engine.execute_telling(&container.0, &line, None, tell).await.unwrap(), 7);
+    assert_eq!(engine.execute_streaming(&container.0, &line, None, tell).await.unwrap(), 7);
     // Two streams: which of them is read first is chance.
     heard.sort();
     assert_eq!(heard, [(1, "/etc\n".to_owned()), (2, "1234\n".to_owned())]);
@@ -169,8 +169,8 @@ async fn what_cannot_be_changed_says_why() {
 async fn looks_of_two_owners_into_one_image_do_not_disturb_each_other() {
     let engine = bed::engine();
     let image = engine.image_configuration("busybox").await.unwrap().unwrap();
-    let first = engine.look_into(&image.id, "a test: first").await.unwrap();
-    let second = engine.look_into(&image.id, "a test: second").await.unwrap();
+    let first = engine.open_image(&image.id, "a test: first").await.unwrap();
+    let second = engine.open_image(&image.id, "a test: second").await.unwrap();
     assert!(first.close().await.unwrap());
     assert!(second.find("/bin/sh").await.unwrap().is_some());
     assert!(second.close().await.unwrap());
@@ -180,8 +180,8 @@ async fn looks_of_two_owners_into_one_image_do_not_disturb_each_other() {
 async fn look_whose_container_was_removed_says_so() {
     let engine = bed::engine();
     let image = engine.image_configuration("busybox").await.unwrap().unwrap();
-    let look = engine.look_into(&image.id, "a test: removed").await.unwrap();
-    let same = engine.look_into(&image.id, "a test: removed").await.unwrap();
+    let look = engine.open_image(&image.id, "a test: removed").await.unwrap();
+    let same = engine.open_image(&image.id, "a test: removed").await.unwrap();
     assert!(same.close().await.unwrap());
     assert!(!look.close().await.unwrap(), "nothing that it found counts");
 }
@@ -190,9 +190,9 @@ async fn look_whose_container_was_removed_says_so() {
 async fn looks_that_are_not_old_are_not_removed_as_abandoned() {
     let engine = bed::engine();
     let image = engine.image_configuration("busybox").await.unwrap().unwrap();
-    let look = engine.look_into(&image.id, "a test: abandoned").await.unwrap();
+    let look = engine.open_image(&image.id, "a test: abandoned").await.unwrap();
     // Those of other tests that run now are younger than that.
-    engine.remove_abandoned_looks(Timestamp(1_000_000)).await.unwrap();
+    engine.remove_abandoned_readers(Timestamp(1_000_000)).await.unwrap();
     assert!(look.find("/bin/sh").await.unwrap().is_some());
     assert!(look.close().await.unwrap());
 }

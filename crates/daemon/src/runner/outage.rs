@@ -93,9 +93,9 @@ pub(super) async fn is_over(context: &Context, outage: &Outage) -> bool {
         // Whether there is enough memory and disk space is seen by the next attempt.
         Unreachable::Machine => lilt_host::limits::has_spare_files(),
         unreachable => match engine(context, &outage.cluster) {
-            Ok(engine) => {
-                tokio::time::timeout(RESPONSE_TIMEOUT, engine.is_back(unreachable)).await.unwrap_or(false)
-            }
+            Ok(engine) => tokio::time::timeout(RESPONSE_TIMEOUT, engine.is_reachable_again(unreachable))
+                .await
+                .unwrap_or(false),
             Err(_) => false,
         },
     }

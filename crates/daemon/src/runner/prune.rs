@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lilt_docker::{Engine, PruneRequest, Removed};
+use lilt_docker::{Engine, PruneOutcome, PruneRequest};
 use lilt_engine::{Event, PruneJob};
 use lilt_model::log::Source;
 use lilt_model::reference::Reference;
@@ -55,7 +55,7 @@ pub(crate) async fn prune(
         used: job.used.clone(),
     };
     // Pruning caches may take minutes: earlier results are printed before.
-    let mut report = |kind: &str, removed: &Removed| {
+    let mut report = |kind: &str, removed: &PruneOutcome| {
         describe(kind, removed, always).iter().for_each(|line| print(line));
     };
     report("containers", &engine.prune_containers(&request).await?);
@@ -64,8 +64,8 @@ pub(crate) async fn prune(
     Ok(())
 }
 
-fn describe(kind: &str, removed: &Removed, always: bool) -> Vec<String> {
-    let Removed { what, bytes, refused } = removed;
+fn describe(kind: &str, removed: &PruneOutcome, always: bool) -> Vec<String> {
+    let PruneOutcome { removed: what, bytes, refused } = removed;
     let mut lines = Vec::new();
     if !what.is_empty() || always {
         let freed = size::display(*bytes);
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn what_was_removed_is_told_and_nothing_is_not() {
-        let removed = Removed {
-            what: vec!["untagged: web:tilt-1".into(), "deleted: sha256:1".into()],
+        let removed = PruneOutcome {
+            removed: vec!["untagged: web:tilt-1".into(), "deleted: sha256:1".into()],
             bytes: 2_500_000,
             refused: vec!["cannot remove x: it is used".into()],
         };
@@ -96,8 +96,8 @@ mod tests {
                 "[Docker Prune] cannot remove x: it is used",
             ]
         );
-        assert!(describe("caches", &Removed::default(), false).is_empty());
-        let nothing = describe("caches", &Removed::default(), true);
+        assert!(describe("caches", &PruneOutcome::default(), false).is_empty());
+        let nothing = describe("caches", &PruneOutcome::default(), true);
         assert_eq!(nothing, ["[Docker Prune] removed 0 caches, reclaimed 0B"]);
     }
 }

@@ -16,10 +16,10 @@ use crate::session::{Source, has_content, is_directory, list_all};
 pub(super) const DOCKERFILE: &str = ".lilt.Dockerfile";
 const IGNORE_FILE: &str = ".dockerignore";
 
-/// Writes the archive in pieces. Runs on a thread that may block; ends early when nobody takes them any more.
-pub(super) fn send(source: &Source, pieces: mpsc::Sender<Bytes>) -> Result<(), String> {
+/// Writes the archive in chunks. Runs on a thread that may block; ends early when nobody takes them any more.
+pub(super) fn send(source: &Source, chunks: mpsc::Sender<Bytes>) -> Result<(), String> {
     let stats = list_all(source)?;
-    let mut archive = tar::Builder::new(io::BufWriter::with_capacity(64 * 1024, Pieces(pieces)));
+    let mut archive = tar::Builder::new(io::BufWriter::with_capacity(64 * 1024, ChunkWriter(chunks)));
     let sent = append_all(&mut archive, source, &stats).and_then(|()| archive.into_inner()?.flush());
     match sent {
         // The engine's own answer says why it took no more.
@@ -28,7 +28,7 @@ pub(super) fn send(source: &Source, pieces: mpsc::Sender<Bytes>) -> Result<(), S
     }
 }
 
-type Archive = tar::Builder<io::BufWriter<Pieces>>;
+type Archive = tar::Builder<io::BufWriter<ChunkWriter>>;
 
 fn append_all(archive: &mut Archive, source: &Source, stats: &[Stat]) -> io::Result<()> {
     let mut ignored = IGNORE_FILE.to_owned();
@@ -91,12 +91,12 @@ fn unix_mode(go: u32) -> u32 {
     special.iter().filter(|(bit, _)| go & bit != 0).fold(go & 0o777, |mode, (_, unix)| mode | unix)
 }
 
-struct Pieces(mpsc::Sender<Bytes>);
+struct ChunkWriter(mpsc::Sender<Bytes>);
 
-impl Write for Pieces {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let piece = Bytes::copy_from_slice(bytes);
-        self.0.blocking_send(piece).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        let chunk = Bytes::copy_from_slice(bytes);
+        self.0.blocking_send(chunk).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         Ok(bytes.len())
     }
 

@@ -13,7 +13,7 @@ use crate::address::hex;
 use crate::engine::{Engine, refusal};
 use crate::error::Error;
 use crate::messages::Messages;
-use crate::session::{Offer, Session};
+use crate::session::{Session, SessionResources};
 
 pub(super) async fn build(
     engine: &Engine,
@@ -21,8 +21,8 @@ pub(super) async fn build(
     mut on_progress: impl FnMut(BuildProgress) + Send,
 ) -> Result<BuiltImage, Error> {
     let files = source(request)?;
-    let offer = Offer { files, secrets: request.secrets.clone(), ssh: request.ssh.clone() };
-    let session = Session::open(engine, &shared_key(&request.build), offer).await?;
+    let resources = SessionResources { files, secrets: request.secrets.clone(), ssh: request.ssh.clone() };
+    let session = Session::open(engine, &shared_key(&request.build), resources).await?;
     let query = query(request, "Dockerfile")
         .add("version", "2")
         .add("remote", "client-session")

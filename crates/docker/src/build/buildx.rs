@@ -35,7 +35,7 @@ pub(super) async fn build(
     let arguments = arguments(name, folder.path(), &source.context, request);
     let mut process = Command::new("docker")
         .args(arguments)
-        .envs(engine.choice.variables().iter().map(|(name, value)| (name, value)))
+        .envs(engine.builder_settings.variables().iter().map(|(name, value)| (name, value)))
         // It would make the same content another image each time.
         .env("BUILDX_NO_DEFAULT_ATTESTATIONS", "1")
         .stdin(Stdio::null())
@@ -44,22 +44,22 @@ pub(super) async fn build(
         .process_group(0)
         .spawn()
         .map_err(|error| missing(name, &error))?;
-    let group = Group(process.id());
+    let group = ProcessGroup(process.id());
     let mut trace = Trace::default();
-    let mut said = Vec::new();
+    let mut stderr = Vec::new();
     if let Some(errors) = process.stderr.take() {
         let mut lines = BufReader::new(errors).lines();
         while let Some(line) = lines.next_line().await.map_err(|error| broken(name, &error))? {
             match raw(&line) {
                 Some(status) => trace.take(status, &mut on_progress),
-                None => said.push(line),
+                None => stderr.push(line),
             }
         }
     }
     let ended = process.wait().await.map_err(|error| broken(name, &error))?;
     drop(group);
     if !ended.success() {
-        return Err(diagnosis::explain(&request.build, trace.failed_step(), &complaint(&said)));
+        return Err(diagnosis::explain(&request.build, trace.failed_step(), &error_message(&stderr)));
     }
     let id = loaded(engine, &folder.path().join("metadata")).await?;
     Ok(BuiltImage { id, transferred: Transferred::default() })
@@ -160,9 +160,9 @@ async fn loaded(engine: &Engine, metadata: &Path) -> Result<String, Failure> {
 }
 
 /// What the program says in the end, without its prefix and without the picture of the Dockerfile.
-fn complaint(said: &[String]) -> String {
-    let mut errors = said.iter().rev().filter_map(|line| line.strip_prefix("ERROR: "));
-    errors.next().map_or_else(|| said.join("\n"), str::to_owned)
+fn error_message(stderr: &[String]) -> String {
+    let mut errors = stderr.iter().rev().filter_map(|line| line.strip_prefix("ERROR: "));
+    errors.next().map_or_else(|| stderr.join("\n"), str::to_owned)
 }
 
 fn unwritable(error: &std::io::Error) -> Failure {
@@ -181,9 +181,9 @@ fn broken(name: &str, error: &std::io::Error) -> Failure {
 }
 
 /// The program and its plugin, which end when this is dropped before they have.
-struct Group(Option<u32>);
+struct ProcessGroup(Option<u32>);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         let id = self.0.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
         if let Some(id) = id {

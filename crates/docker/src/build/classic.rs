@@ -23,11 +23,11 @@ pub(super) async fn build(
     request: &BuildRequest,
     on_progress: impl FnMut(BuildProgress) + Send,
 ) -> Result<BuiltImage, Error> {
-    refuse_what_needs_buildkit(engine, request)?;
+    reject_buildkit_features(engine, request)?;
     let source = source(request)?;
-    let (pieces, payload) = Payload::pieces();
-    let sending = tokio::task::spawn_blocking(move || archive::send(&source, pieces));
-    let built = converse(engine, request, payload, on_progress).await;
+    let (chunks, payload) = Payload::chunks();
+    let sending = tokio::task::spawn_blocking(move || archive::send(&source, chunks));
+    let built = run_build(engine, request, payload, on_progress).await;
     // The connection is closed by now, so that the sender has ended or is about to.
     match sending.await {
         // An archive that broke off gets an answer that only says so; this says why.
@@ -36,7 +36,7 @@ pub(super) async fn build(
     }
 }
 
-async fn converse(
+async fn run_build(
     engine: &Engine,
     request: &BuildRequest,
     payload: Payload,
@@ -66,7 +66,7 @@ async fn converse(
     Ok(BuiltImage { id, transferred: Transferred::default() })
 }
 
-fn refuse_what_needs_buildkit(engine: &Engine, request: &BuildRequest) -> Result<(), Failure> {
+fn reject_buildkit_features(engine: &Engine, request: &BuildRequest) -> Result<(), Failure> {
     let what = match (request.secrets.is_empty(), request.ssh.is_empty()) {
         (true, true) => return Ok(()),
         (false, _) => "secret",
@@ -133,7 +133,7 @@ impl<F: FnMut(BuildProgress)> Steps<F> {
             });
         }
         // The builder begins its own words in a message of their own, also after output without a line end.
-        if message.stream.starts_with(" ---> ") || beginning(message.stream.trim_end()).is_some() {
+        if message.stream.starts_with(" ---> ") || parse_step_header(message.stream.trim_end()).is_some() {
             let rest = std::mem::take(&mut self.unfinished);
             if !rest.is_empty() {
                 self.line(&rest);
@@ -148,7 +148,7 @@ impl<F: FnMut(BuildProgress)> Steps<F> {
     }
 
     fn line(&mut self, line: &str) {
-        if let Some((number, total, words)) = beginning(line) {
+        if let Some((number, total, words)) = parse_step_header(line) {
             self.finish(None);
             let name: Arc<str> = Arc::from(format!("[{number}/{total}] {words}"));
             let id = StepId(Arc::from(line));
@@ -212,7 +212,7 @@ impl<F: FnMut(BuildProgress)> Steps<F> {
 }
 
 /// `Step 2/5 : RUN make`, in Podman's words `STEP 2/5: RUN make` or `[1/2] STEP 2/5: RUN make`.
-fn beginning(line: &str) -> Option<(usize, usize, &str)> {
+fn parse_step_header(line: &str) -> Option<(usize, usize, &str)> {
     let pattern = Regex::new(r"^(?:\[\d+/\d+\] )?(?:Step|STEP) (\d+)/(\d+) ?: (.*)$")
         .expect("invariant: the pattern is valid");
     let parts = pattern.captures(line)?;
@@ -240,7 +240,7 @@ mod tests {
                 other => format!("{other:?}"),
             });
         });
-        // In pieces that end anywhere.
+        // In chunks that end anywhere.
         for piece in lines.as_bytes().chunks(7) {
             let stream = String::from_utf8(piece.to_vec()).unwrap();
             steps.read(&Message { stream, ..Message::default() });
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn words_become_steps() {
-        let docker = "Step 1/2 : FROM busybox\n ---> 0123\nStep 2/2 : RUN echo hi\n ---> Running in 45\nhi\n\
+        let docker = "Step 1/2 : FROM busybox\n ---> 0123\nStep 2/2 : RUN echo hi\n ---> RunningContainer in 45\nhi\n\
             Removing intermediate container 45\n ---> 67\nSuccessfully built 67\n";
         let podman = "STEP 1/2: FROM busybox\nSTEP 2/2: RUN echo hi\n--> Using cache 67\nCOMMIT\n--> 67\nSuccessfully built 67";
         let (steps, image) = told(docker);

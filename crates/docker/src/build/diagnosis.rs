@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::dockerfile::{line_of_image, line_of_step};
 use super::trace::FailedStep;
-use crate::error::{Error, Place};
+use crate::error::{DockerfilePosition, Error};
 
 const LOADING_IMAGE: &str = "[internal] load metadata for ";
 
@@ -85,7 +85,7 @@ fn base_image(build: &DockerBuild, image: &str, step: &FailedStep<'_>, error: &s
         cause => cause,
     };
     let place = place(build, step.line.or_else(|| line_of_image(&build.dockerfile, image)));
-    Error::BaseImage { image: image.to_owned(), cause, place, login_trouble: None }
+    Error::BaseImage { image: image.to_owned(), cause, place, helper_error: None }
 }
 
 fn whole_build(build: &DockerBuild, error: &str) -> Failure {
@@ -128,7 +128,7 @@ fn whole_build(build: &DockerBuild, error: &str) -> Failure {
 
 fn locate(mut failure: Failure, build: &DockerBuild, line: Option<u32>) -> Failure {
     match place(build, line) {
-        Place::File(location) => failure.at(location),
+        DockerfilePosition::File(location) => failure.at(location),
         place => {
             failure.message.push_str(&place.suffix());
             failure
@@ -136,11 +136,13 @@ fn locate(mut failure: Failure, build: &DockerBuild, line: Option<u32>) -> Failu
     }
 }
 
-fn place(build: &DockerBuild, line: Option<u32>) -> Place {
+fn place(build: &DockerBuild, line: Option<u32>) -> DockerfilePosition {
     match (line, &build.dockerfile_path) {
-        (Some(line), Some(path)) => Place::File(Location { path: path.clone(), line, column: None }),
-        (Some(line), None) => Place::Text(line),
-        (None, _) => Place::Unknown,
+        (Some(line), Some(path)) => {
+            DockerfilePosition::File(Location { path: path.clone(), line, column: None })
+        }
+        (Some(line), None) => DockerfilePosition::Text(line),
+        (None, _) => DockerfilePosition::Unknown,
     }
 }
 

@@ -9,18 +9,18 @@ use tonic::{Request, Response, Status};
 
 use crate::credentials::Credentials;
 
-pub(super) struct Logins {
+pub(super) struct CredentialProvider {
     credentials: Credentials,
 }
 
-impl Logins {
+impl CredentialProvider {
     pub(super) fn new(credentials: Credentials) -> Self {
         Self { credentials }
     }
 }
 
 #[tonic::async_trait]
-impl Auth for Logins {
+impl Auth for CredentialProvider {
     async fn credentials(
         &self,
         request: Request<CredentialsRequest>,
@@ -72,7 +72,7 @@ mod tests {
         let config = r#"{"auths": {"https://index.docker.io/v1/": {"username": "me", "password": "secret"},
             "token.example.com": {"identitytoken": "abc"}}}"#;
         std::fs::write(directory.path().join("config.json"), config).unwrap();
-        let logins = Logins::new(Credentials::in_directory(Some(directory.path())));
+        let logins = CredentialProvider::new(Credentials::in_directory(Some(directory.path())));
         for (host, username, secret) in [
             ("registry-1.docker.io", "me", "secret"),
             ("token.example.com", "", "abc"),

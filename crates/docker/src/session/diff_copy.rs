@@ -22,9 +22,9 @@ use super::selection::Selection;
 use super::{Counters, walk};
 
 /// Content travels in pieces of this size.
-const PIECE: usize = 64 * 1024;
+const CHUNK_SIZE: usize = 64 * 1024;
 /// Packets between the reader of files and the connection: at most 2 MiB wait, enough to keep both busy.
-const PACKETS: usize = 32;
+const PACKETS_BUFFERED: usize = 32;
 
 /// What a build reads from this machine.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct Source {
     pub(crate) hold: Option<CancellationToken>,
 }
 
-pub(super) struct Files {
+pub(super) struct FileSender {
     source: Source,
     counters: Arc<Counters>,
     session: CancellationToken,
@@ -56,7 +56,7 @@ enum Content {
 
 type Packets = mpsc::Sender<Result<Packet, Status>>;
 
-impl Files {
+impl FileSender {
     pub(super) fn new(source: Source, counters: Arc<Counters>, session: CancellationToken) -> Self {
         Self { source, counters, session }
     }
@@ -79,7 +79,7 @@ impl Files {
 }
 
 #[tonic::async_trait]
-impl FileSync for Files {
+impl FileSync for FileSender {
     type DiffCopyStream = BoxStream<'static, Result<Packet, Status>>;
     type TarStreamStream = futures_util::stream::Pending<Result<Packet, Status>>;
 
@@ -90,12 +90,13 @@ impl FileSync for Files {
         let directory = values(request.metadata(), "dir-name").into_iter().next().unwrap_or_default();
         let paths = values(request.metadata(), "followpaths");
         let (source, counters) = (self.source.clone(), Arc::clone(&self.counters));
-        let (packets, mut stream) = mpsc::channel(PACKETS);
+        let (packets, mut stream) = mpsc::channel(PACKETS_BUFFERED);
         let work = async move {
             if let Some(hold) = source.hold.as_ref().filter(|_| directory == "context") {
                 hold.cancelled().await;
             }
-            let listing = tokio::task::spawn_blocking(move || Files::list(&source, &directory, &paths)).await;
+            let listing =
+                tokio::task::spawn_blocking(move || FileSender::list(&source, &directory, &paths)).await;
             let sent = match listing {
                 Ok(Ok(listing)) => send(listing, request.into_inner(), &packets, counters).await,
                 Ok(Err(cause)) => Err(cause),
@@ -179,7 +180,7 @@ fn send_content(
     packets: &Packets,
     counters: &Counters,
 ) -> Result<(), String> {
-    let mut piece = vec![0; PIECE];
+    let mut chunk = vec![0; CHUNK_SIZE];
     while let Some(id) = queue.blocking_recv() {
         let stat = &listing.stats[id as usize];
         if !walk::has_content(stat) {
@@ -193,7 +194,7 @@ fn send_content(
         match &listing.content {
             Content::Texts(texts) => {
                 let text = texts.get(stat.path.as_str()).map(AsRef::as_ref).unwrap_or_default();
-                if !text.as_bytes().chunks(PIECE).all(&mut push) {
+                if !text.as_bytes().chunks(CHUNK_SIZE).all(&mut push) {
                     return Ok(());
                 }
             }
@@ -211,11 +212,11 @@ fn send_content(
                     file => Some(file.map_err(unreadable)?),
                 };
                 while let Some(file) = &mut file {
-                    let length = file.read(&mut piece).map_err(unreadable)?;
+                    let length = file.read(&mut chunk).map_err(unreadable)?;
                     if length == 0 {
                         break;
                     }
-                    if !push(&piece[..length]) {
+                    if !push(&chunk[..length]) {
                         return Ok(());
                     }
                 }

@@ -7,18 +7,18 @@ use bollard_buildkit_proto::moby::buildkit::secrets::v1::secrets_server::Secrets
 use bollard_buildkit_proto::moby::buildkit::secrets::v1::{GetSecretRequest, GetSecretResponse};
 use tonic::{Request, Response, Status};
 
-pub(super) struct Kept {
+pub(super) struct SecretProvider {
     secrets: Arc<BTreeMap<String, Vec<u8>>>,
 }
 
-impl Kept {
+impl SecretProvider {
     pub(super) fn new(secrets: BTreeMap<String, Vec<u8>>) -> Self {
         Self { secrets: Arc::new(secrets) }
     }
 }
 
 #[tonic::async_trait]
-impl Secrets for Kept {
+impl Secrets for SecretProvider {
     async fn get_secret(
         &self,
         request: Request<GetSecretRequest>,

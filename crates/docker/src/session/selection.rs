@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// More links than this in a row are a loop.
-const MOST_LINKS: usize = 64;
+const MAX_LINKS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Selection {
@@ -16,11 +16,11 @@ pub(super) struct Selection {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum Inclusion {
     /// It and all below it.
     All,
     /// Only as a parent of something wanted.
-    OnTheWay,
+    ParentOnly,
     Nothing,
 }
 
@@ -48,16 +48,16 @@ impl Selection {
         self.wanted.is_none()
     }
 
-    pub(super) fn want(&self, relative: &str) -> Want {
-        let Some(wanted) = &self.wanted else { return Want::All };
+    pub(super) fn inclusion(&self, relative: &str) -> Inclusion {
+        let Some(wanted) = &self.wanted else { return Inclusion::All };
         let parents = relative.match_indices('/').map(|(end, _)| &relative[..end]);
         if wanted.contains(relative) || parents.into_iter().any(|parent| wanted.contains(parent)) {
-            return Want::All;
+            return Inclusion::All;
         }
         let below = format!("{relative}/");
         match wanted.range(below.clone()..).next() {
-            Some(next) if next.starts_with(&below) => Want::OnTheWay,
-            _ => Want::Nothing,
+            Some(next) if next.starts_with(&below) => Inclusion::ParentOnly,
+            _ => Inclusion::Nothing,
         }
     }
 }
@@ -74,7 +74,7 @@ fn add(root: &Path, path: &[String], wanted: &mut BTreeSet<String>, links: usize
         let full = root.join(&next);
         if let Ok(target) = fs::read_link(&full) {
             wanted.insert(next);
-            if links > MOST_LINKS {
+            if links > MAX_LINKS {
                 return true;
             }
             let target = target.to_string_lossy();

@@ -1,4 +1,4 @@
-//! Carries what the steps of a build say to an ssh agent of this machine, and its answers back. Keys stay here.
+//! Carries what the steps of a build say to an ssh agent of this machine, and its responses back. Keys stay here.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,15 +17,15 @@ use tonic::{Request, Response, Status, Streaming};
 const ID: &str = "buildkit.ssh.id";
 /// The agent that steps mean which name none.
 const DEFAULT: &str = "default";
-/// Agents speak in short messages.
-const PIECE: usize = 16 * 1024;
+/// SshForwarder speak in short messages.
+const MAX_MESSAGE: usize = 16 * 1024;
 
-pub(super) struct Agents {
+pub(super) struct SshForwarder {
     sockets: Arc<BTreeMap<String, PathBuf>>,
     session: CancellationToken,
 }
 
-impl Agents {
+impl SshForwarder {
     pub(super) fn new(sockets: BTreeMap<String, PathBuf>, session: CancellationToken) -> Self {
         Self { sockets: Arc::new(sockets), session }
     }
@@ -40,7 +40,7 @@ impl Agents {
 }
 
 #[tonic::async_trait]
-impl Ssh for Agents {
+impl Ssh for SshForwarder {
     type ForwardAgentStream = BoxStream<'static, Result<BytesMessage, Status>>;
 
     async fn check_agent(
@@ -59,16 +59,16 @@ impl Ssh for Agents {
         let agent = UnixStream::connect(path).await.map_err(|error| {
             Status::unavailable(format!("the ssh agent at {} does not answer: {error}", path.display()))
         })?;
-        let (answers, questions) = agent.into_split();
-        let asking = ask(request.into_inner(), questions);
-        // A task of its own: questions and answers come as they like.
+        let (responses, requests) = agent.into_split();
+        let forwarding = forward_requests(request.into_inner(), requests);
+        // A task of its own: requests and responses come as they like.
         let session = self.session.clone();
-        tokio::spawn(async move { session.run_until_cancelled(asking).await });
-        Ok(Response::new(Box::pin(futures_util::stream::unfold(answers, answer))))
+        tokio::spawn(async move { session.run_until_cancelled(forwarding).await });
+        Ok(Response::new(Box::pin(futures_util::stream::unfold(responses, read_response))))
     }
 }
 
-async fn ask(mut messages: Streaming<BytesMessage>, mut agent: OwnedWriteHalf) {
+async fn forward_requests(mut messages: Streaming<BytesMessage>, mut agent: OwnedWriteHalf) {
     // However it ends, the agent sees the end of its connection, and the step's ssh says what it misses.
     while let Ok(Some(message)) = messages.message().await {
         if agent.write_all(&message.data).await.is_err() {
@@ -78,8 +78,8 @@ async fn ask(mut messages: Streaming<BytesMessage>, mut agent: OwnedWriteHalf) {
     let _ = agent.shutdown().await;
 }
 
-async fn answer(mut agent: OwnedReadHalf) -> Option<(Result<BytesMessage, Status>, OwnedReadHalf)> {
-    let mut data = vec![0; PIECE];
+async fn read_response(mut agent: OwnedReadHalf) -> Option<(Result<BytesMessage, Status>, OwnedReadHalf)> {
+    let mut data = vec![0; MAX_MESSAGE];
     let length = agent.read(&mut data).await.unwrap_or(0);
     data.truncate(length);
     (length > 0).then_some((Ok(BytesMessage { data }), agent))

@@ -11,7 +11,7 @@ use bollard_buildkit_proto::fsutil::types::Stat;
 use lilt_model::ignore::Matcher;
 
 use super::diff_copy::Source;
-use super::selection::{Selection, Want};
+use super::selection::{Inclusion, Selection};
 
 const GO_DIRECTORY: u32 = 1 << 31;
 const GO_SYMLINK: u32 = 1 << 27;
@@ -37,22 +37,22 @@ pub(crate) fn list_all(source: &Source) -> Result<Vec<Stat>, String> {
 }
 
 /// The same; none if it is more than so much, or cannot be read.
-pub(crate) fn list_at_most(root: &Path, ignores: &Matcher, most: usize) -> Option<Vec<Stat>> {
-    walk_at_most(root, ignores, &Selection::all(), most).ok()
+pub(crate) fn list_up_to(root: &Path, ignores: &Matcher, limit: usize) -> Option<Vec<Stat>> {
+    walk_up_to(root, ignores, &Selection::all(), limit).ok()
 }
 
 /// Lists what is below `root`, less what is ignored or not selected.
 pub(super) fn walk(root: &Path, ignores: &Matcher, selection: &Selection) -> Result<Vec<Stat>, String> {
-    walk_at_most(root, ignores, selection, usize::MAX)
+    walk_up_to(root, ignores, selection, usize::MAX)
 }
 
-fn walk_at_most(
+fn walk_up_to(
     root: &Path,
     ignores: &Matcher,
     selection: &Selection,
-    most: usize,
+    limit: usize,
 ) -> Result<Vec<Stat>, String> {
-    let mut walk = Walk { root, ignores, selection, most, found: Vec::new(), held_back: Vec::new() };
+    let mut walk = Walk { root, ignores, selection, limit, found: Vec::new(), pending: Vec::new() };
     walk.directory(root, "", selection.is_all())?;
     Ok(walk.found)
 }
@@ -60,12 +60,12 @@ fn walk_at_most(
 /// The topmost paths that a build may not see.
 pub(crate) fn ignored(source: &Source) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
-    note_ignored(source, &source.context, "", &mut found)?;
+    collect_ignored(source, &source.context, "", &mut found)?;
     Ok(found)
 }
 
 /// Whether a build may see anything in this directory.
-fn note_ignored(
+fn collect_ignored(
     source: &Source,
     directory: &Path,
     relative: &str,
@@ -80,7 +80,7 @@ fn note_ignored(
         let is_directory = fs::symlink_metadata(&path).is_ok_and(|about| about.is_dir());
         let below = is_directory
             && !source.ignores.ignores_all_below(&path)
-            && note_ignored(source, &path, &relative, found)?;
+            && collect_ignored(source, &path, &relative, found)?;
         if ignored && !below {
             found.truncate(before);
             found.push(relative);
@@ -113,11 +113,11 @@ struct Walk<'a> {
     ignores: &'a Matcher,
     selection: &'a Selection,
     /// More than so many are too many.
-    most: usize,
+    limit: usize,
     found: Vec<Stat>,
     /// Directories that are only listed if something below them is: ignored ones with exceptions, and those on the way
     /// to what is selected.
-    held_back: Vec<Stat>,
+    pending: Vec<Stat>,
 }
 
 impl Walk<'_> {
@@ -132,11 +132,11 @@ impl Walk<'_> {
     }
 
     fn entry(&mut self, path: &Path, relative: String, all: bool) -> Result<(), String> {
-        if self.found.len() >= self.most {
-            return Err(format!("{} has more than {} files", self.root.display(), self.most));
+        if self.found.len() >= self.limit {
+            return Err(format!("{} has more than {} files", self.root.display(), self.limit));
         }
-        let want = if all { Want::All } else { self.selection.want(&relative) };
-        if want == Want::Nothing {
+        let inclusion = if all { Inclusion::All } else { self.selection.inclusion(&relative) };
+        if inclusion == Inclusion::Nothing {
             return Ok(());
         }
         let ignored = self.ignores.ignores(path);
@@ -148,26 +148,26 @@ impl Walk<'_> {
         if !metadata.is_dir() {
             // On the way to something below, but no directory: nothing is there.
             if !ignored
-                && want == Want::All
+                && inclusion == Inclusion::All
                 && let Some(stat) = describe(path, &relative, &metadata)?
             {
-                self.found.append(&mut self.held_back);
+                self.found.append(&mut self.pending);
                 self.found.push(stat);
             }
             return Ok(());
         }
         let Some(stat) = describe(path, &relative, &metadata)? else { return Ok(()) };
-        let held_back = self.held_back.len();
-        if ignored || want == Want::OnTheWay {
-            self.held_back.push(stat);
+        let pending = self.pending.len();
+        if ignored || inclusion == Inclusion::ParentOnly {
+            self.pending.push(stat);
         } else {
-            self.found.append(&mut self.held_back);
+            self.found.append(&mut self.pending);
             self.found.push(stat);
         }
         if !self.ignores.ignores_all_below(path) {
-            self.directory(path, &relative, want == Want::All)?;
+            self.directory(path, &relative, inclusion == Inclusion::All)?;
         }
-        self.held_back.truncate(held_back);
+        self.pending.truncate(pending);
         Ok(())
     }
 }

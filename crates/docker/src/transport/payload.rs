@@ -1,4 +1,4 @@
-//! What a request carries: nothing, a text, or pieces that are made while they are sent.
+//! What a request carries: nothing, a text, or chunks that are made while they are sent.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,13 +8,13 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-/// Pieces that wait to be sent: at most 2 MiB, enough to keep their maker and the connection busy.
-const PIECES: usize = 32;
+/// Chunks that wait to be sent: at most 2 MiB, enough to keep their maker and the connection busy.
+const CHUNKS_BUFFERED: usize = 32;
 
 pub(crate) enum Payload {
     /// None when it is sent.
     Whole(Option<Bytes>),
-    Pieces(mpsc::Receiver<Bytes>),
+    Chunks(mpsc::Receiver<Bytes>),
 }
 
 impl Payload {
@@ -27,9 +27,9 @@ impl Payload {
     }
 
     /// Ends when the sender is dropped.
-    pub(crate) fn pieces() -> (mpsc::Sender<Bytes>, Self) {
-        let (sender, pieces) = mpsc::channel(PIECES);
-        (sender, Self::Pieces(pieces))
+    pub(crate) fn chunks() -> (mpsc::Sender<Bytes>, Self) {
+        let (sender, chunks) = mpsc::channel(CHUNKS_BUFFERED);
+        (sender, Self::Chunks(chunks))
     }
 }
 
@@ -43,7 +43,7 @@ impl Body for Payload {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut *self {
             Self::Whole(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
-            Self::Pieces(pieces) => pieces.poll_recv(context).map(|piece| Some(Ok(Frame::data(piece?)))),
+            Self::Chunks(chunks) => chunks.poll_recv(context).map(|chunk| Some(Ok(Frame::data(chunk?)))),
         }
     }
 
@@ -54,7 +54,7 @@ impl Body for Payload {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
-            Self::Pieces(_) => SizeHint::default(),
+            Self::Chunks(_) => SizeHint::default(),
         }
     }
 }

@@ -82,9 +82,9 @@ pub(crate) struct Pipe {
 }
 
 /// What ssh complained about, known when it has ended.
-pub(crate) type Complaint = AbortOnDropHandle<String>;
+pub(crate) type StderrText = AbortOnDropHandle<String>;
 
-pub(crate) fn open(remote: &Remote) -> io::Result<(Pipe, Complaint)> {
+pub(crate) fn open(remote: &Remote) -> io::Result<(Pipe, StderrText)> {
     let mut process = Command::new("ssh")
         .args(remote.arguments())
         .stdin(Stdio::piped())
@@ -98,7 +98,7 @@ pub(crate) fn open(remote: &Remote) -> io::Result<(Pipe, Complaint)> {
     let missing = || io::Error::other("ssh has no pipes");
     let (input, output) = (process.stdin.take(), process.stdout.take());
     let mut errors = process.stderr.take().ok_or_else(missing)?;
-    let complaint = tokio::spawn(async move {
+    let stderr_text = tokio::spawn(async move {
         let mut said = Vec::new();
         // What could not be read of it cannot be told.
         let _ = errors.read_to_end(&mut said).await;
@@ -106,7 +106,7 @@ pub(crate) fn open(remote: &Remote) -> io::Result<(Pipe, Complaint)> {
     });
     let pipe =
         Pipe { input: input.ok_or_else(missing)?, output: output.ok_or_else(missing)?, _process: process };
-    Ok((pipe, AbortOnDropHandle::new(complaint)))
+    Ok((pipe, AbortOnDropHandle::new(stderr_text)))
 }
 
 impl AsyncRead for Pipe {

@@ -40,11 +40,11 @@ impl Certificates {
         let config = match read(&certificate)? {
             None => builder.with_no_client_auth(),
             Some(pem) => {
-                let odd = |error: &dyn std::fmt::Display| unusable(&certificate, error);
+                let unusable_certificate = |error: &dyn std::fmt::Display| unusable(&certificate, error);
                 let chain = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
-                let chain = chain.map_err(|error| odd(&error))?;
+                let chain = chain.map_err(|error| unusable_certificate(&error))?;
                 let key = self.key()?;
-                builder.with_client_auth_cert(chain, key).map_err(|error| odd(&error))?
+                builder.with_client_auth_cert(chain, key).map_err(|error| unusable_certificate(&error))?
             }
         };
         Ok(Arc::new(config))

@@ -5,7 +5,7 @@ mod facts;
 use lilt_agent_image::AgentImage;
 use lilt_cluster::inject::agent::{self, AgentNote, AgentOffer};
 use lilt_docker::Engine;
-use lilt_docker::look::ImageConfiguration;
+use lilt_docker::image_reader::ImageConfiguration;
 use lilt_engine::{DeployJob, Mode};
 use lilt_model::cluster::Delivery;
 use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget, LiveUpdate};
@@ -224,7 +224,7 @@ async fn inspect_image(
     let engine = &image::engine(context, &job.kubernetes.cluster)?;
     if job.first {
         let deadline = Timestamp(lilt_host::clock::now().0.saturating_sub(ABANDONED_MICROSECONDS));
-        if let Err(failure) = engine.remove_abandoned_looks(deadline).await {
+        if let Err(failure) = engine.remove_abandoned_readers(deadline).await {
             tracing::debug!(%failure, "containers of earlier sessions may be left");
         }
     }

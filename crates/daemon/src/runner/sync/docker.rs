@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lilt_cluster::{Changes, Output, REMOVALS_AT_ONCE, SentTimes};
-use lilt_docker::{Access, Engine, Heard};
+use lilt_docker::{Access, Engine, ExecOutput};
 use lilt_engine::SyncTask;
 use lilt_model::Failure;
 
@@ -56,13 +56,13 @@ impl DockerChannel {
         argv: &[String],
         mut on_output: impl FnMut(Output<'_>) + Send,
     ) -> Result<i32, Failure> {
-        let forward = |heard: Heard<'_>| {
+        let forward = |heard: ExecOutput<'_>| {
             on_output(match heard {
-                Heard::Output(bytes) => Output::Stdout(bytes),
-                Heard::Errors(bytes) => Output::Stderr(bytes),
+                ExecOutput::Stdout(bytes) => Output::Stdout(bytes),
+                ExecOutput::Stderr(bytes) => Output::Stderr(bytes),
             });
         };
-        let code = self.engine.execute_telling(&self.container, argv, None, forward).await?;
+        let code = self.engine.execute_streaming(&self.container, argv, None, forward).await?;
         Ok(i32::try_from(code).unwrap_or(-1))
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lilt_docker::Engine;
-use lilt_docker::look::{Directories, Found, ImageConfiguration, Look};
+use lilt_docker::image_reader::{Directories, ImageConfiguration, ImageReader, PathInfo};
 use lilt_host::files;
 use lilt_model::image::{LiveUpdate, Sync};
 use lilt_model::image_facts::{Access, Identity, ImageFacts, SyncTarget};
@@ -22,10 +22,10 @@ pub(super) async fn find(
     live_update: &LiveUpdate,
 ) -> Result<ImageFacts, Failure> {
     for _ in 0..ATTEMPTS {
-        let look = engine.look_into(&configuration.id, owner).await?;
-        let facts = examine(&look, configuration, live_update).await;
+        let reader = engine.open_image(&configuration.id, owner).await?;
+        let facts = examine(&reader, configuration, live_update).await;
         // In a container that was removed meanwhile, every file seems to be missing.
-        if look.close().await? {
+        if reader.close().await? {
             return facts;
         }
     }
@@ -34,30 +34,34 @@ pub(super) async fn find(
 }
 
 async fn examine(
-    look: &Look<'_>,
+    reader: &ImageReader<'_>,
     configuration: &ImageConfiguration,
     live_update: &LiveUpdate,
 ) -> Result<ImageFacts, Failure> {
     let mut targets = Vec::new();
     for sync in &live_update.syncs {
-        targets.push(target(look, sync).await?);
+        targets.push(target(reader, sync).await?);
     }
     Ok(ImageFacts {
         entrypoint: configuration.entrypoint.clone(),
         command: configuration.command.clone(),
         working_directory: configuration.working_directory.clone(),
         // An unknown user counts as root: the image would not start anyway.
-        identity: look.identity(&configuration.user).await?.unwrap_or_default(),
-        has_shell: has(look, configuration, "sh").await?,
-        has_tar: has(look, configuration, "tar").await?,
+        identity: reader.identity(&configuration.user).await?.unwrap_or_default(),
+        has_shell: has(reader, configuration, "sh").await?,
+        has_tar: has(reader, configuration, "tar").await?,
         targets,
     })
 }
 
-async fn has(look: &Look<'_>, configuration: &ImageConfiguration, program: &str) -> Result<bool, Failure> {
+async fn has(
+    reader: &ImageReader<'_>,
+    configuration: &ImageConfiguration,
+    program: &str,
+) -> Result<bool, Failure> {
     let path = configuration.environment.iter().find_map(|variable| variable.strip_prefix("PATH="));
     for folder in path.unwrap_or(USUAL_PATH).split(':').filter(|folder| folder.starts_with('/')) {
-        let found = look.find(&format!("{folder}/{program}")).await?;
+        let found = reader.find(&format!("{folder}/{program}")).await?;
         if found.is_some_and(|found| !found.directory && found.mode & 0o111 != 0) {
             return Ok(true);
         }
@@ -66,10 +70,10 @@ async fn has(look: &Look<'_>, configuration: &ImageConfiguration, program: &str)
 }
 
 /// Returns the target of a sync. Whether it is a directory is decided by the local path, or else by the image.
-async fn target(look: &Look<'_>, sync: &Sync) -> Result<SyncTarget, Failure> {
+async fn target(reader: &ImageReader<'_>, sync: &Sync) -> Result<SyncTarget, Failure> {
     let path = sync.container.trim_end_matches('/');
     let name = sync.local.file_name().map(|name| name.to_string_lossy().into_owned());
-    let in_image = look.find(if path.is_empty() { "/" } else { path }).await?;
+    let in_image = reader.find(if path.is_empty() { "/" } else { path }).await?;
     let is_directory = match files::is_directory(&sync.local) {
         Some(is_directory) => is_directory,
         None => in_image.as_ref().is_none_or(|found| found.directory),
@@ -84,17 +88,17 @@ async fn target(look: &Look<'_>, sync: &Sync) -> Result<SyncTarget, Failure> {
         None => path,
     };
     let directory = if directory.is_empty() { "/" } else { directory }.to_owned();
-    let access = access(look, &directory).await?;
+    let access = access(reader, &directory).await?;
     let inner = match (&file, in_image) {
-        (None, Some(_)) => inner(look, &directory, access).await?,
+        (None, Some(_)) => inner(reader, &directory, access).await?,
         _ => Vec::new(),
     };
     Ok(SyncTarget { directory, file, access, inner })
 }
 
 /// Returns the access rights of inner directories that differ from the outer one's.
-async fn inner(look: &Look<'_>, directory: &str, outer: Access) -> Result<Vec<Access>, Failure> {
-    let directories = look.directories(directory).await?;
+async fn inner(reader: &ImageReader<'_>, directory: &str, outer: Access) -> Result<Vec<Access>, Failure> {
+    let directories = reader.directories(directory).await?;
     Ok(differing(&directories, outer))
 }
 
@@ -113,9 +117,9 @@ fn differing(directories: &Directories, outer: Access) -> Vec<Access> {
 }
 
 /// Returns the access rights of a directory, or of its closest existing parent.
-async fn access(look: &Look<'_>, directory: &str) -> Result<Access, Failure> {
+async fn access(reader: &ImageReader<'_>, directory: &str) -> Result<Access, Failure> {
     for path in Path::new(directory).ancestors() {
-        if let Some(Found { mode, user, group, .. }) = look.find(&path.to_string_lossy()).await? {
+        if let Some(PathInfo { mode, user, group, .. }) = reader.find(&path.to_string_lossy()).await? {
             return Ok(Access { owner: Identity { user, group }, mode });
         }
     }
@@ -129,7 +133,7 @@ mod tests {
     #[test]
     fn what_was_not_seen_of_a_directory_may_be_closed() {
         let own = Access { owner: Identity { user: 7, group: 7 }, mode: 0o755 };
-        let found = vec![Found { directory: true, mode: 0o755, user: 7, group: 7 }];
+        let found = vec![PathInfo { directory: true, mode: 0o755, user: 7, group: 7 }];
         let seen = Directories { found, complete: true };
         assert_eq!(differing(&seen, own), []);
         let inner = differing(&Directories { complete: false, ..seen }, own);

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::try_join_all;
-use lilt_docker::{Engine, Exported, Running};
+use lilt_docker::{Engine, Exported, RunningContainer};
 use lilt_host::environment;
 use lilt_model::cluster::Nodes;
 use lilt_model::command::Command;
@@ -51,7 +51,7 @@ pub(super) async fn load(
 
 /// Returns the nodes that are accessible without the program that created them.
 async fn reachable_nodes(engine: &Engine, nodes: &Nodes) -> Result<Vec<Node>, Failure> {
-    let container = |running: Running| Node::Container { id: running.id, name: running.name };
+    let container = |running: RunningContainer| Node::Container { id: running.id, name: running.name };
     let labelled = |label: String| async move { engine.containers(&[&label]).await };
     Ok(match nodes {
         Nodes::Commands(lines) => lines.iter().cloned().map(Node::Command).collect(),
@@ -59,12 +59,13 @@ async fn reachable_nodes(engine: &Engine, nodes: &Nodes) -> Result<Vec<Node>, Fa
         Nodes::Kind(_) if other_provider() => Vec::new(),
         Nodes::Kind(name) => {
             let found = labelled(format!("io.x-k8s.kind.cluster={name}")).await?;
-            let runs_pods = |it: &Running| has_role(it, "io.x-k8s.kind.role", &["control-plane", "worker"]);
+            let runs_pods =
+                |it: &RunningContainer| has_role(it, "io.x-k8s.kind.role", &["control-plane", "worker"]);
             found.into_iter().filter(runs_pods).map(container).collect()
         }
         Nodes::K3d(name) => {
             let found = labelled(format!("k3d.cluster={name}")).await?;
-            let runs_pods = |it: &Running| has_role(it, "k3d.role", &["server", "agent"]);
+            let runs_pods = |it: &RunningContainer| has_role(it, "k3d.role", &["server", "agent"]);
             found.into_iter().filter(runs_pods).map(container).collect()
         }
         Nodes::Minikube { containerd: false, .. } => Vec::new(),
@@ -76,7 +77,7 @@ async fn reachable_nodes(engine: &Engine, nodes: &Nodes) -> Result<Vec<Node>, Fa
 }
 
 /// Returns whether a container is a node: clusters may have load balancers and registries, too.
-fn has_role(running: &Running, label: &str, roles: &[&str]) -> bool {
+fn has_role(running: &RunningContainer, label: &str, roles: &[&str]) -> bool {
     running.labels.get(label).is_some_and(|role| roles.contains(&role.as_str()))
 }
 
@@ -102,15 +103,15 @@ async fn load_into(
 fn describe(loaded: Option<Exported>) -> String {
     match loaded {
         None => "has it already".to_owned(),
-        Some(Exported { sent, kept }) if kept.count == 0 => {
+        Some(Exported { sent, skipped }) if skipped.count == 0 => {
             format!("sent all {} parts ({})", sent.count, size::display(sent.bytes))
         }
-        Some(Exported { sent, kept }) => format!(
+        Some(Exported { sent, skipped }) => format!(
             "sent {} of {} parts ({}), it has the others ({})",
             sent.count,
-            sent.count + kept.count,
+            sent.count + skipped.count,
             size::display(sent.bytes),
-            size::display(kept.bytes)
+            size::display(skipped.bytes)
         ),
     }
 }
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn what_was_sent_is_told() {
         let parts = |count, bytes| Parts { count, bytes };
-        let loaded = |sent, kept| describe(Some(Exported { sent, kept }));
+        let loaded = |sent, skipped| describe(Some(Exported { sent, skipped }));
         assert_eq!(describe(None), "has it already");
         assert_eq!(loaded(parts(4, 1_234_567), parts(0, 0)), "sent all 4 parts (1.235MB)");
         assert_eq!(

@@ -43,7 +43,7 @@ impl Node {
             Node::Container { id, .. } => {
                 let argv: Vec<String> = std::iter::once("ctr".to_owned()).chain(all).collect();
                 let executed = engine.execute(id, &argv, input).await?;
-                (executed.code == 0, text(&executed.output), text(&executed.errors))
+                (executed.code == 0, text(&executed.stdout), text(&executed.stderr))
             }
             Node::Command(line) => {
                 let ran = run(context, line, all, input).await?;

@@ -5,12 +5,12 @@ use std::io::{self, Read};
 use bytes::Bytes;
 use tokio::sync::mpsc::Receiver;
 
-use super::{Found, found};
+use super::{PathInfo, path_info};
 
 /// The directories in an archive, each kind once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directories {
-    pub found: Vec<Found>,
+    pub found: Vec<PathInfo>,
     /// None is missing.
     pub complete: bool,
 }
@@ -25,7 +25,7 @@ pub(super) fn directories(archive: impl Read) -> Directories {
             directories.complete = false;
             break;
         };
-        match found(entry.header()) {
+        match path_info(entry.header()) {
             Some(found) if found.directory && !directories.found.contains(&found) => {
                 directories.found.push(found);
             }
@@ -36,27 +36,27 @@ pub(super) fn directories(archive: impl Read) -> Directories {
 }
 
 /// What comes, for somebody who reads and waits. It must be read outside of what waits for events.
-pub(super) struct Pieces {
-    coming: Receiver<Bytes>,
-    piece: Bytes,
+pub(super) struct ChannelReader {
+    chunks: Receiver<Bytes>,
+    chunk: Bytes,
 }
 
-impl Pieces {
-    pub(super) fn new(coming: Receiver<Bytes>) -> Self {
-        Self { coming, piece: Bytes::new() }
+impl ChannelReader {
+    pub(super) fn new(chunks: Receiver<Bytes>) -> Self {
+        Self { chunks, chunk: Bytes::new() }
     }
 }
 
-impl Read for Pieces {
+impl Read for ChannelReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while self.piece.is_empty() {
-            match self.coming.blocking_recv() {
-                Some(piece) => self.piece = piece,
+        while self.chunk.is_empty() {
+            match self.chunks.blocking_recv() {
+                Some(chunk) => self.chunk = chunk,
                 None => return Ok(0),
             }
         }
-        let length = self.piece.len().min(into.len());
-        into[..length].copy_from_slice(&self.piece.split_to(length));
+        let length = self.chunk.len().min(into.len());
+        into[..length].copy_from_slice(&self.chunk.split_to(length));
         Ok(length)
     }
 }
@@ -89,10 +89,10 @@ mod tests {
 
     #[test]
     fn directories_behind_big_files_are_found() {
-        let (sender, coming) = tokio::sync::mpsc::channel(4);
-        let reading = std::thread::spawn(move || directories(Pieces::new(coming)));
-        for piece in archive().chunks(1000) {
-            sender.blocking_send(Bytes::copy_from_slice(piece)).expect("somebody reads");
+        let (sender, chunks) = tokio::sync::mpsc::channel(4);
+        let reading = std::thread::spawn(move || directories(ChannelReader::new(chunks)));
+        for chunk in archive().chunks(1000) {
+            sender.blocking_send(Bytes::copy_from_slice(chunk)).expect("somebody reads");
         }
         drop(sender);
         let found = reading.join().expect("it reads");

@@ -1,6 +1,6 @@
 //! What an image says of itself and what lies in it, without starting anything; and images that are made elsewhere.
 
-mod tree;
+mod directories;
 
 use http::{HeaderMap, Method, StatusCode};
 use lilt_model::reference::Reference;
@@ -11,21 +11,21 @@ use sha2::{Digest as _, Sha256};
 use crate::engine::{Engine, Query, encode_path, refusal};
 use crate::messages::Messages;
 use crate::transport::{self, Payload};
-pub use tree::Directories;
-use tree::Pieces;
+use directories::ChannelReader;
+pub use directories::Directories;
 
 /// The beginning of an archive that surely has the header of its first file.
-const HEADERS: usize = 4096;
+const HEADER_BYTES: usize = 4096;
 /// More than this is no list of users.
-const LONGEST_TEXT: usize = 1 << 20;
-/// As much of a directory as is read to see whose the directories in it are: about a second's worth.
-const LARGEST_TREE: usize = 512 << 20;
+const MAX_TEXT_BYTES: usize = 1 << 20;
+/// As much of a directory as is read to see owner the directories in it are: about a second's worth.
+const MAX_TREE_BYTES: usize = 512 << 20;
 /// Pieces of it on their way to whoever reads it: the engine is not read faster.
-const PIECES_AHEAD: usize = 4;
+const CHUNKS_BUFFERED: usize = 4;
 /// How the names of containers begin that are made to look into images.
-const LOOK_PREFIX: &str = "lilt-look-";
+const CONTAINER_PREFIX: &str = "lilt-look-";
 /// More links in a row are a loop.
-const MOST_LINKS: usize = 16;
+const MAX_LINKS: usize = 16;
 
 /// How an image starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct ImageConfiguration {
 
 /// A file or directory of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct PathInfo {
     pub directory: bool,
     pub mode: u32,
     pub user: u64,
@@ -53,7 +53,7 @@ pub struct Found {
 
 /// A look into an image, through a container that never starts; or into a container.
 #[derive(Debug)]
-pub struct Look<'a> {
+pub struct ImageReader<'a> {
     engine: &'a Engine,
     container: String,
 }
@@ -114,11 +114,11 @@ impl Engine {
         if !response.status.is_success() {
             return Err(refusal(response, &format!("cannot pull {reference}")).await);
         }
-        self.hear(response, &format!("cannot pull {reference}")).await
+        self.read_messages(response, &format!("cannot pull {reference}")).await
     }
 
     /// Reads what the engine tells of a long request; an error in it is one.
-    async fn hear(&self, response: transport::Response, what: &str) -> Result<(), Failure> {
+    async fn read_messages(&self, response: transport::Response, what: &str) -> Result<(), Failure> {
         let mut messages = Messages::new(response, self.address.clone());
         while let Some(message) = messages.next().await? {
             if message.error.is_some() || message.error_detail.is_some() {
@@ -129,34 +129,34 @@ impl Engine {
         Ok(())
     }
 
-    /// Opens an image. `whose` must differ between processes and between looks of one process that overlap: one of them
+    /// Opens an image. `owner` must differ between processes and between looks of one process that overlap: one of them
     /// would close the container that the other reads. A look of the same owner that was cancelled halfway is reused.
-    pub async fn look_into(&self, id: &str, whose: &str) -> Result<Look<'_>, Failure> {
+    pub async fn open_image(&self, id: &str, owner: &str) -> Result<ImageReader<'_>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Created {
             id: String,
         }
         let digits: String = id.trim_start_matches("sha256:").chars().take(24).collect();
-        let whose: String = Sha256::digest(whose).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        let name = format!("{LOOK_PREFIX}{digits}-{whose}");
+        let owner: String = Sha256::digest(owner).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("{CONTAINER_PREFIX}{digits}-{owner}");
         let query = Query::new().add("name", &name).finish();
         let path = format!("/containers/create?{query}");
         // It is never started: any command will do, where the image has none.
         let wanted = serde_json::json!({ "Image": id, "Entrypoint": ["/"], "NetworkDisabled": true });
-        let response = self.say(&path, &wanted).await?;
+        let response = self.post_json(&path, &wanted).await?;
         match response.status {
-            StatusCode::CONFLICT => Ok(Look { engine: self, container: name }),
+            StatusCode::CONFLICT => Ok(ImageReader { engine: self, container: name }),
             status if status.is_success() => {
                 let Created { id } = self.read(&path, response).await?;
-                Ok(Look { engine: self, container: id })
+                Ok(ImageReader { engine: self, container: id })
             }
             _ => Err(refusal(response, &format!("cannot look into the image {id}")).await),
         }
     }
 
     /// Removes the containers of looks that were made before `deadline` by processes that were killed.
-    pub async fn remove_abandoned_looks(&self, deadline: Timestamp) -> Result<(), Failure> {
+    pub async fn remove_abandoned_readers(&self, deadline: Timestamp) -> Result<(), Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Listed {
@@ -164,7 +164,7 @@ impl Engine {
             /// In seconds.
             created: i64,
         }
-        let filters = serde_json::json!({ "name": [LOOK_PREFIX], "status": ["created"] }).to_string();
+        let filters = serde_json::json!({ "name": [CONTAINER_PREFIX], "status": ["created"] }).to_string();
         let query = Query::new().add("all", "1").add("filters", &filters).finish();
         let path = format!("/containers/json?{query}");
         let response = self.request(Method::GET, &path, HeaderMap::new()).await?;
@@ -198,39 +198,39 @@ impl Engine {
         if !response.status.is_success() {
             return Err(refusal(response, "cannot load an image").await);
         }
-        self.hear(response, "cannot load an image").await
+        self.read_messages(response, "cannot load an image").await
     }
 }
 
-impl<'a> Look<'a> {
+impl<'a> ImageReader<'a> {
     /// A look into a container that is there anyway: nothing is to be closed.
     pub(crate) fn at(engine: &'a Engine, container: &str) -> Self {
         Self { engine, container: container.to_owned() }
     }
 }
 
-impl Look<'_> {
+impl ImageReader<'_> {
     /// What lies at a path of the image, links followed; none if nothing does.
-    pub async fn find(&self, path: &str) -> Result<Option<Found>, Failure> {
-        Ok(self.follow(path, HEADERS).await?.map(|followed| followed.found))
+    pub async fn find(&self, path: &str) -> Result<Option<PathInfo>, Failure> {
+        Ok(self.follow(path, HEADER_BYTES).await?.map(|followed| followed.found))
     }
 
     /// The directories at and below a path of the image, as far as a look at so much content finds them.
     pub async fn directories(&self, path: &str) -> Result<Directories, Failure> {
-        let Some(Followed { path, .. }) = self.follow(path, HEADERS).await? else {
+        let Some(Followed { path, .. }) = self.follow(path, HEADER_BYTES).await? else {
             return Ok(Directories { complete: true, ..Directories::default() });
         };
         let Some(mut response) = self.open(&path).await? else { return Ok(Directories::default()) };
-        let (pieces, coming) = tokio::sync::mpsc::channel(PIECES_AHEAD);
-        let reading = tokio::task::spawn_blocking(|| tree::directories(Pieces::new(coming)));
+        let (sender, chunks) = tokio::sync::mpsc::channel(CHUNKS_BUFFERED);
+        let reading = tokio::task::spawn_blocking(|| directories::directories(ChannelReader::new(chunks)));
         let mut read = 0;
         let mut outcome = Ok(());
-        while read < LARGEST_TREE {
+        while read < MAX_TREE_BYTES {
             match response.chunk().await {
-                Ok(Some(piece)) => {
-                    read += piece.len();
+                Ok(Some(chunk)) => {
+                    read += chunk.len();
                     // Who reads has seen the end of the archive.
-                    if pieces.send(piece).await.is_err() {
+                    if sender.send(chunk).await.is_err() {
                         break;
                     }
                 }
@@ -241,10 +241,10 @@ impl Look<'_> {
                 }
             }
         }
-        drop(pieces);
+        drop(sender);
         let broken = |error| Failure::internal(format!("reading an image broke: {error}"));
         let Directories { found, complete } = reading.await.map_err(broken)?;
-        outcome.map(|()| Directories { found, complete: complete && read < LARGEST_TREE })
+        outcome.map(|()| Directories { found, complete: complete && read < MAX_TREE_BYTES })
     }
 
     /// What a text file of the image says; none if there is none.
@@ -256,7 +256,7 @@ impl Look<'_> {
             std::io::Read::read_to_string(&mut { file }, &mut text).ok()?;
             Some(text)
         };
-        Ok(self.follow(path, LONGEST_TEXT).await?.and_then(|followed| text(followed.archive)))
+        Ok(self.follow(path, MAX_TEXT_BYTES).await?.and_then(|followed| text(followed.archive)))
     }
 
     /// Ends the look. False if somebody else removed its container meanwhile, for example `docker container prune`: what
@@ -265,10 +265,10 @@ impl Look<'_> {
         self.engine.remove_container(&self.container).await
     }
 
-    async fn follow(&self, path: &str, most: usize) -> Result<Option<Followed>, Failure> {
+    async fn follow(&self, path: &str, limit: usize) -> Result<Option<Followed>, Failure> {
         let mut path = path.to_owned();
-        for _ in 0..MOST_LINKS {
-            let Some(archive) = self.archive(&path, most).await? else { return Ok(None) };
+        for _ in 0..MAX_LINKS {
+            let Some(archive) = self.archive(&path, limit).await? else { return Ok(None) };
             let Some((found, link)) = first(&archive) else {
                 return Err(Failure::environment(format!("cannot understand what the image has at {path}")));
             };
@@ -285,10 +285,10 @@ impl Look<'_> {
     }
 
     /// The beginning of an archive of a path; none if the image has none.
-    async fn archive(&self, path: &str, most: usize) -> Result<Option<Vec<u8>>, Failure> {
+    async fn archive(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, Failure> {
         let Some(mut response) = self.open(path).await? else { return Ok(None) };
         let mut archive = Vec::new();
-        while archive.len() < most {
+        while archive.len() < limit {
             let chunk = response.chunk().await;
             match chunk.map_err(|error| transport::lost(&self.engine.address, &error))? {
                 Some(chunk) => archive.extend_from_slice(&chunk),
@@ -312,15 +312,15 @@ impl Look<'_> {
 
 /// What lies at the end of a path.
 struct Followed {
-    found: Found,
+    found: PathInfo,
     /// Without links at its end.
     path: String,
     /// Its beginning.
     archive: Vec<u8>,
 }
 
-fn found(header: &tar::Header) -> Option<Found> {
-    Some(Found {
+fn path_info(header: &tar::Header) -> Option<PathInfo> {
+    Some(PathInfo {
         directory: header.entry_type().is_dir(),
         mode: header.mode().ok()?,
         user: header.uid().ok()?,
@@ -329,11 +329,11 @@ fn found(header: &tar::Header) -> Option<Found> {
 }
 
 /// The first entry of an archive, and where it leads if it is a link.
-fn first(archive: &[u8]) -> Option<(Found, Option<String>)> {
+fn first(archive: &[u8]) -> Option<(PathInfo, Option<String>)> {
     let mut archive = tar::Archive::new(archive);
     let entry = archive.entries().ok()?.next()?.ok()?;
     let header = entry.header();
-    let found = found(header)?;
+    let found = path_info(header)?;
     let target = || Some(entry.link_name().ok()??.to_string_lossy().into_owned());
     Some((found, if header.entry_type().is_symlink() { target() } else { None }))
 }

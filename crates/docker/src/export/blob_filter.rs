@@ -10,13 +10,13 @@ use super::{Exported, Parts};
 
 const BLOCK: usize = 512;
 
-pub(super) struct Sieve<'k> {
+pub(super) struct BlobFilter<'k> {
     known: &'k BTreeSet<String>,
     /// The header that is being read.
     header: BytesMut,
     /// Headers that belong to the next file (long names and the like), with their content, until it is known whether that
     /// goes through.
-    before: Vec<Bytes>,
+    pending: Vec<Bytes>,
     /// What is left of the content of the file at hand, with what fills its last block.
     left: u64,
     route: Route,
@@ -27,20 +27,20 @@ pub(super) struct Sieve<'k> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Route {
-    Through,
-    Aside,
+    Keep,
+    Drop,
     /// Belongs to what follows.
-    Before,
+    Pending,
 }
 
-impl<'k> Sieve<'k> {
+impl<'k> BlobFilter<'k> {
     pub(super) fn new(known: &'k BTreeSet<String>) -> Self {
         Self {
             known,
             header: BytesMut::with_capacity(BLOCK),
-            before: Vec::new(),
+            pending: Vec::new(),
             left: 0,
-            route: Route::Through,
+            route: Route::Keep,
             exported: Exported::default(),
             ended: false,
         }
@@ -51,7 +51,7 @@ impl<'k> Sieve<'k> {
     }
 
     /// Whether the tar has come to its end.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.ended && self.left == 0
     }
 
@@ -64,9 +64,9 @@ impl<'k> Sieve<'k> {
                 let content = chunk.split_to(length);
                 self.left -= length as u64;
                 match self.route {
-                    Route::Through => out.push(content),
-                    Route::Aside => {}
-                    Route::Before => self.before.push(content),
+                    Route::Keep => out.push(content),
+                    Route::Drop => {}
+                    Route::Pending => self.pending.push(content),
                 }
                 continue;
             }
@@ -90,25 +90,25 @@ impl<'k> Sieve<'k> {
         self.left = size.div_ceil(BLOCK as u64) * BLOCK as u64;
         // Extended headers and long names, of POSIX and of GNU.
         self.route = match header[156] {
-            b'x' | b'L' | b'K' => Route::Before,
+            b'x' | b'L' | b'K' => Route::Pending,
             _ => self.choose(&header, size),
         };
         match self.route {
-            Route::Through => {
-                out.append(&mut self.before);
+            Route::Keep => {
+                out.append(&mut self.pending);
                 out.push(header);
             }
-            Route::Aside => self.before.clear(),
-            Route::Before => self.before.push(header),
+            Route::Drop => self.pending.clear(),
+            Route::Pending => self.pending.push(header),
         }
     }
 
     fn choose(&mut self, header: &[u8], size: u64) -> Route {
-        let Some(digest) = digest(header) else { return Route::Through };
+        let Some(digest) = digest(header) else { return Route::Keep };
         let has = self.known.contains(&digest);
-        let parts = if has { &mut self.exported.kept } else { &mut self.exported.sent };
+        let parts = if has { &mut self.exported.skipped } else { &mut self.exported.sent };
         *parts = Parts { count: parts.count + 1, bytes: parts.bytes + size };
-        if has { Route::Aside } else { Route::Through }
+        if has { Route::Drop } else { Route::Keep }
     }
 }
 
@@ -152,10 +152,10 @@ mod tests {
 
     fn sieved(tar: &[u8], known: &[char], piece: usize) -> (Vec<u8>, Exported, bool) {
         let known = known.iter().map(|digit| format!("sha256:{}", digit.to_string().repeat(64))).collect();
-        let mut sieve = Sieve::new(&known);
+        let mut filter = BlobFilter::new(&known);
         let chunks = tar.chunks(piece).map(Bytes::copy_from_slice);
-        let through: Vec<u8> = chunks.flat_map(|chunk| sieve.push(chunk)).flatten().collect();
-        (through, sieve.exported(), sieve.is_whole())
+        let through: Vec<u8> = chunks.flat_map(|chunk| filter.push(chunk)).flatten().collect();
+        (through, filter.exported(), filter.is_complete())
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
             let (through, exported, whole) = sieved(&tar, &['b', 'd'], piece);
             assert_eq!(through, expected, "{piece}");
             assert_eq!(exported.sent, Parts { count: 2, bytes: 1507 });
-            assert_eq!(exported.kept, Parts { count: 1, bytes: 512 });
+            assert_eq!(exported.skipped, Parts { count: 1, bytes: 512 });
             assert!(whole);
         }
     }

@@ -6,12 +6,12 @@ use lilt_model::image_facts::Identity;
 use serde::Deserialize;
 
 use crate::engine::{Engine, encode_path, refusal};
-use crate::look::Look;
+use crate::image_reader::ImageReader;
 
 /// A header of an archive, and what content is filled up to.
 const BLOCK: usize = 512;
 
-impl Look<'_> {
+impl ImageReader<'_> {
     /// The user that an image or a container names, such as `node`, `1234` or `node:staff`; none if its files do not
     /// know the name.
     pub async fn identity(&self, user: &str) -> Result<Option<Identity>, Failure> {
@@ -31,7 +31,7 @@ impl Look<'_> {
 
 impl Engine {
     /// As whom a container runs.
-    pub(crate) async fn user_of(&self, container: &str) -> Result<Identity, Failure> {
+    pub(crate) async fn container_user(&self, container: &str) -> Result<Identity, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Inspected {
@@ -49,7 +49,7 @@ impl Engine {
             return Err(refusal(response, "the Docker engine cannot tell as whom a container runs").await);
         }
         let Inspected { config: Config { user } } = self.read(&path, response).await?;
-        let identity = Look::at(self, container).identity(&user).await?;
+        let identity = ImageReader::at(self, container).identity(&user).await?;
         identity.ok_or_else(|| {
             Failure::user(format!("the container runs as {user}, which its /etc/passwd or /etc/group lacks"))
                 .hint("name its user by numbers, such as USER 1000:1000 or runAsUser and runAsGroup")
@@ -83,7 +83,7 @@ fn resolve(user: &str, group: &str, users: &str, groups: &str) -> Option<Identit
 }
 
 /// Gives all that is in an archive to somebody.
-pub(crate) fn give(archive: &mut [u8], owner: Identity) -> Result<(), Failure> {
+pub(crate) fn set_owner(archive: &mut [u8], owner: Identity) -> Result<(), Failure> {
     let broken =
         |error: &dyn std::fmt::Display| Failure::internal(format!("an archive is malformed: {error}"));
     let mut rest = archive;
