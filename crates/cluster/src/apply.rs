@@ -1,4 +1,4 @@
-//! Applying bulk objects.
+//! Applies objects.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -35,49 +35,48 @@ pub use preview::Preview;
 use target::Target;
 pub use target::is_create_once;
 
-/// As bulk requests at once as Tilt has workers; the API server limits one client to few more.
+/// Tilt has as many workers. API servers limit a client to few more requests.
 const MAX_CONCURRENT: usize = 10;
 
-/// How objects are applied.
+/// Options of an apply.
 #[derive(Clone, Debug, Default)]
 pub struct ApplyOptions<'a> {
-    /// Where each object was written, so that a rejection can point there.
+    /// Where each object is defined, for failures.
     pub origins: &'a [Location],
-    /// For each object; what must be deleted first has time of its own.
+    /// For each object; a deletion before a recreation has its own timeout.
     pub timeout: Duration,
     pub merge: ServerSideApply,
-    /// Somebody asked for it: also what people edited in ConfigMaps and Secrets is overwritten.
+    /// Overwrite entries of ConfigMaps and Secrets that people edited, because the user asked for it.
     pub overwrite: bool,
-    /// Objects that were applied before: those that are still so are left alone.
+    /// Objects that were applied before: unchanged ones are not applied again.
     pub known: HashMap<ObjectRef, KnownObject>,
-    /// Many are applied at once: a listing that is some seconds old tells which of them are still so.
+    /// Many objects are applied at once: check which of them are unchanged in a cached list.
     pub bulk: bool,
-    /// What the session that applies them calls itself; it is noted on workloads that it changes.
+    /// The name of the session, recorded on workloads that it changes.
     pub deployer: Option<&'a str>,
 }
 
-/// One object as it now stands in the cluster.
+/// The result of applying one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// With the namespace it went to; empty for cluster-wide kinds.
+    /// With its namespace; empty for cluster-wide kinds.
     pub object: ObjectRef,
     pub uid: Uid,
-    /// The same as long as nobody changes what the object says.
+    /// Stays the same as long as nobody changes the desired state.
     pub fingerprint: String,
-    /// Which manifest it was made of.
+    /// The digest of its manifest.
     pub manifest: String,
-    /// False if it was there already, exactly so.
+    /// False if it existed already with the same content.
     pub changed: bool,
-    /// It had to be deleted and made anew, because an immutable field changed.
+    /// It was deleted and created again, because an immutable field changed.
     pub recreated: bool,
-    /// A job that is done already.
+    /// It is a completed Job.
     pub complete: bool,
-    /// The object as the cluster has it, without its status and what is only noted about it. Of one that was known to be
-    /// so already and not asked for, as it was applied.
+    /// The object in the cluster without its status and bookkeeping. If it was known and unchanged, its manifest.
     pub content: Value,
-    /// What was done to it that the user should know.
+    /// Messages for the user.
     pub remarks: Vec<Remark>,
-    /// The other session that deployed it last, before this apply.
+    /// The other session that deployed it before.
     pub other_deployer: Option<OtherDeployer>,
 }
 
@@ -98,13 +97,14 @@ impl Remark {
 }
 
 impl Cluster {
-    /// Applies all objects, what others need first, and gives them back in the order given. The first rejection ends
-    /// it; what was applied before stays.
+    /// Applies all objects, dependencies first, and returns the results in the order given.
+    ///
+    /// The first rejection ends it; objects that were applied before it stay.
     pub async fn apply(&self, objects: &[Value], timeout: Duration) -> Result<Vec<Applied>, Failure> {
         self.apply_with(objects, &ApplyOptions { timeout, ..ApplyOptions::default() }).await
     }
 
-    /// The same, in a way of the caller's choice.
+    /// Like [`Self::apply`], with options.
     pub async fn apply_with(
         &self,
         objects: &[Value],
@@ -169,7 +169,7 @@ impl Cluster {
         }
     }
 
-    /// What is applied next may be of the kind, also in another resource: it must be known by then.
+    /// Waits until the kinds of a CRD are served, because the next objects, also of other resources, may need them.
     async fn wait_served(&self, definition: &Value) -> Result<(), Failure> {
         for (api_version, kind) in served(definition) {
             loop {
@@ -183,7 +183,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// A kind whose definition is part of the same apply may need a moment to be served.
+    /// Returns the kind of an object. Waits for it if its CRD is part of the same apply.
     async fn kind_for_apply(&self, object: &ObjectRef, all: &[Value]) -> Result<Kind, Failure> {
         loop {
             let found = self.kinds.find(&object.api_version, &object.kind).await;
@@ -196,7 +196,7 @@ impl Cluster {
     }
 }
 
-/// Which object it is, or a failure that shows what lacks a name.
+/// Returns the reference of an object, or a failure that shows which object lacks a name.
 pub(crate) fn reference(object: &Value) -> Result<ObjectRef, Failure> {
     ObjectRef::of(object).ok_or_else(|| {
         let start: String = object.to_string().chars().take(200).collect();
@@ -206,7 +206,7 @@ pub(crate) fn reference(object: &Value) -> Result<ObjectRef, Failure> {
     })
 }
 
-/// Whether one of the objects is the definition of this object's kind.
+/// Whether one of the objects is the CRD of this object's kind.
 fn defines(all: &[Value], object: &ObjectRef) -> bool {
     let group = object.api_version.split_once('/').map_or("", |(group, _)| group);
     let text =
@@ -218,7 +218,7 @@ fn defines(all: &[Value], object: &ObjectRef) -> bool {
     })
 }
 
-/// The kinds that a definition brings: one for each version that it serves.
+/// Returns the kinds that a CRD defines: one for each served version.
 fn served(definition: &Value) -> Vec<(String, String)> {
     let text = |value: &Value, pointer: &str| {
         value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -229,7 +229,7 @@ fn served(definition: &Value) -> Vec<(String, String)> {
     served.map(|version| (format!("{group}/{}", text(version, "/name")), kind.clone())).collect()
 }
 
-/// Between two questions whether something has come or gone.
+/// Waits between two polls.
 async fn pause() {
     tokio::time::sleep(Duration::from_millis(25)).await;
 }

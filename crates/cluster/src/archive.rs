@@ -1,9 +1,9 @@
-//! A tar archive of files for a container, in memory.
+//! Builds a tar archive of files for a container, in memory.
 
 use bytes::Bytes;
 use lilt_model::{Failure, Timestamp};
 
-/// Files by their absolute path in the container. Directories above a file need not be named.
+/// Files by their absolute path in the container. Parent directories need no entries of their own.
 pub(crate) struct Archive {
     builder: tar::Builder<Vec<u8>>,
 }
@@ -60,7 +60,7 @@ fn header(kind: tar::EntryType, mode: u32, modified: Timestamp) -> tar::Header {
     header
 }
 
-/// It is unpacked in `/`; a path that leads elsewhere must not get that far.
+/// Returns the path relative to `/`, where the archive is unpacked. Rejects paths with `..`.
 fn relative(path: &str) -> Result<&str, Failure> {
     let relative = path.strip_prefix('/').unwrap_or(path);
     if relative.is_empty() || relative.split('/').any(|part| part == "..") {

@@ -1,4 +1,4 @@
-//! How an object is, by its own words.
+//! Reads the conditions of objects.
 
 use lilt_model::Failure;
 use lilt_model::cluster::ObjectCondition;
@@ -7,17 +7,19 @@ use serde_json::Value;
 
 use crate::connect::Cluster;
 
-/// An object as it is now.
+/// The state of an object in the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectState {
     pub conditions: Vec<ObjectCondition>,
-    /// It was deleted, and something keeps it.
+    /// It was deleted, and finalizers or its grace period keep it.
     pub is_deleting: bool,
 }
 
 impl Cluster {
-    /// None if it is not there. Of objects of kinds without a status only the metadata is read: what is in a Secret stays
-    /// where it is. Who may not even read that learns nothing.
+    /// Reads the conditions of an object; none if it does not exist.
+    ///
+    /// Of kinds without a status only the metadata is read, so that no content of a Secret is transferred. A user
+    /// without that permission gets an empty state.
     pub async fn object_state(&self, object: &ObjectRef) -> Result<Option<ObjectState>, Failure> {
         let refused = |error: &kube::Error| match crate::error::code(error) {
             Some(403) => self.forbidden(&format!("to read {object}"), error),
@@ -43,7 +45,7 @@ impl Cluster {
             Err(error) if !kind.has_status && crate::error::code(&error) == Some(403) => {
                 Ok(Some(ObjectState::default()))
             }
-            // There is no such kind any more.
+            // The kind was deleted.
             Err(error) if crate::error::is_not_found(&error) => {
                 self.kinds.forget(&kind);
                 Ok(None)
@@ -53,7 +55,7 @@ impl Cluster {
     }
 }
 
-/// What Kubernetes' conventions put there. Others keep something else under that name: it is passed over.
+/// Returns the conditions that follow the Kubernetes conventions; other content of that field is ignored.
 fn conditions(object: &Value) -> Vec<ObjectCondition> {
     let list = object.pointer("/status/conditions").and_then(Value::as_array);
     let list = list.into_iter().flatten();

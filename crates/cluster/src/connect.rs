@@ -1,7 +1,7 @@
-//! From kubeconfig to a client.
+//! Connects to the cluster of a kubeconfig context.
 //!
-//! The only module that reads kubeconfig files (in [`kubeconfig`]) and the variable that names them. Connecting does not yet speak to
-//! the API server: [`Cluster::probe`] does.
+//! The only module that reads kubeconfig files (in [`kubeconfig`]) and `KUBECONFIG`. Connecting does not send a
+//! request to the API server: [`Cluster::probe`] does.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -36,10 +36,10 @@ mod proxy;
 mod session_kubeconfig;
 mod transport;
 
-/// The context of a pod that meets the cluster it runs in; kubeconfig knows nothing of it.
+/// The name of the context that a pod uses for its own cluster. It is in no kubeconfig.
 pub const IN_CLUSTER: &str = "in-cluster";
 
-/// Which cluster.
+/// Selects a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
     /// Kubeconfig files, merged in this order; empty means `$KUBECONFIG`, or else `~/.kube/config`.
@@ -58,14 +58,14 @@ pub struct Cluster {
     pub(crate) client: Client,
     pub(crate) kinds: Kinds,
     pub(crate) listings: Listings,
-    /// Through which all its requests go.
+    /// Authenticates the requests of `client`.
     auth: Arc<AuthRefreshService>,
     info: Arc<ContextInfo>,
 }
 
 struct ContextInfo {
     context: String,
-    /// What kubeconfig calls it.
+    /// The cluster's name in kubeconfig.
     name: String,
     product: Product,
     server: String,
@@ -82,8 +82,9 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// Reads kubeconfig and builds a client. Without kubeconfig, a pod meets the cluster it runs in. Needs a tokio
-    /// runtime.
+    /// Reads kubeconfig and builds a client. A pod without kubeconfig uses the cluster that it runs in.
+    ///
+    /// Needs a tokio runtime.
     pub async fn connect(options: ConnectOptions) -> Result<Self, Failure> {
         let ResolvedContext { config, context, name, product, origin } = resolve(&options).await?;
         let namespace = options.namespace.unwrap_or_else(|| config.default_namespace.clone());
@@ -102,8 +103,9 @@ impl Cluster {
         })
     }
 
-    /// Takes the login that kubeconfig has now for the same context, for all clones. Nothing changes if the context
-    /// leads elsewhere by now.
+    /// Reloads the credentials of the same context from kubeconfig, for all clones.
+    ///
+    /// Fails without a change if the context selects another server by now.
     pub async fn reload_login(&self, options: ConnectOptions) -> Result<(), Failure> {
         let options = ConnectOptions { context: Some(self.context().to_owned()), ..options };
         let ResolvedContext { config, context, origin, .. } = resolve(&options).await?;
@@ -113,7 +115,7 @@ impl Cluster {
         self.auth.reload(config, origin).map_err(|error| cannot_connect(&context, &error))
     }
 
-    /// Ends the pause after a failed login: the kubeconfig has changed.
+    /// Ends the delay after a failed login, because the kubeconfig has changed.
     pub fn retry_login(&self) {
         self.auth.retry_login();
     }
@@ -122,7 +124,7 @@ impl Cluster {
         &self.info.context
     }
 
-    /// What kubeconfig calls the cluster of the context.
+    /// Returns the cluster's name in kubeconfig.
     pub fn name(&self) -> &str {
         &self.info.name
     }
@@ -131,7 +133,7 @@ impl Cluster {
         self.info.product
     }
 
-    /// The API server's address.
+    /// Returns the API server's URL.
     pub fn server(&self) -> &str {
         &self.info.server
     }
@@ -140,17 +142,17 @@ impl Cluster {
         ClusterAddress { context: self.context().to_owned(), server: self.server().to_owned() }
     }
 
-    /// Where objects without a namespace go.
+    /// Returns the namespace of objects that name none.
     pub fn namespace(&self) -> &str {
         &self.info.namespace
     }
 }
 
-/// What is needed to reach a cluster.
+/// A resolved context: everything needed to connect.
 struct ResolvedContext {
     config: Config,
     context: String,
-    /// What kubeconfig calls it.
+    /// The cluster's name in kubeconfig.
     name: String,
     product: Product,
     origin: Origin,
@@ -160,7 +162,7 @@ async fn resolve(options: &ConnectOptions) -> Result<ResolvedContext, Failure> {
     let Some(merged) = read_kubeconfig(&options.kubeconfig)? else {
         return resolve_in_cluster(options);
     };
-    // As client-go does in a pod whose kubeconfig selects nothing.
+    // client-go does the same in a pod whose kubeconfig selects no context.
     if options.context.is_none() && merged.current().is_none() && is_in_cluster() {
         return resolve_in_cluster(options);
     }
@@ -180,7 +182,7 @@ async fn resolve(options: &ConnectOptions) -> Result<ResolvedContext, Failure> {
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &selection)
         .await
         .map_err(|error| caused_by(unusable(&context, crate::error::causes(&error)), &error))?;
-    // kube matches NO_PROXY with the proxy's own name.
+    // kube matches NO_PROXY against the proxy's host instead of the server's.
     if !own_proxy {
         config.proxy_url = proxy_environment().proxy_to(&config.cluster_url);
     }
@@ -217,7 +219,7 @@ fn cannot_connect(context: &str, error: &kube::Error) -> Failure {
     caused_by(failure, error)
 }
 
-/// Marks a failure if this machine had not got what it takes, for example to read a certificate.
+/// Adds the operating system's error to a failure, for example of reading a certificate.
 fn caused_by(failure: Failure, error: &(dyn std::error::Error + 'static)) -> Failure {
     match lilt_model::os_error::root_cause(error) {
         Some(cause) => failure.caused_by(cause),
@@ -225,23 +227,24 @@ fn caused_by(failure: Failure, error: &(dyn std::error::Error + 'static)) -> Fai
     }
 }
 
-/// The context that kubeconfig selects, without connecting; none if there is no kubeconfig or it selects none.
+/// Returns the current context of kubeconfig without connecting; none if there is no kubeconfig or no current
+/// context.
 pub fn current_context(kubeconfig: &[PathBuf]) -> Result<Option<String>, Failure> {
     Ok(read_kubeconfig(kubeconfig)?.and_then(|merged| merged.current()))
 }
 
-/// What kubeconfig says, as far as a running session must know when that changes.
+/// The parts of kubeconfig whose changes matter to a running session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextSelection {
-    /// The context that it selects.
+    /// The current context.
     pub current: Option<String>,
-    /// Where the asked-for context leads to; none if there is none of this name.
+    /// The server of the requested context; none if the context does not exist.
     pub server: Option<String>,
-    /// Another one if the context's user or the cluster's authority changed.
+    /// A digest of the context's user and the cluster's authority.
     pub login: String,
 }
 
-/// What the files that `KUBECONFIG` names say info a context.
+/// Returns what the files of `KUBECONFIG` say about a context.
 pub fn context_selection(context: &str) -> Result<ContextSelection, Failure> {
     let Some(merged) = read_kubeconfig(&[])? else { return Ok(ContextSelection::default()) };
     let (current, kubeconfig) = (merged.current(), merged.kubeconfig);
@@ -254,7 +257,7 @@ pub fn context_selection(context: &str) -> Result<ContextSelection, Failure> {
     let user = kubeconfig.auth_infos.iter().find(|known| Some(known.name.as_str()) == user);
     let mut user = user.and_then(|it| it.auth_info.clone());
     if let Some(provider) = user.as_mut().and_then(|user| user.auth_provider.as_mut()) {
-        // lilt itself and every kubectl write new ones; they are read whenever one is needed.
+        // lilt and kubectl write renewed tokens, which are reread whenever one is needed.
         provider.config.retain(|field, _| !oidc::TOKENS.contains(&field.as_str()));
     }
     let login = crate::fingerprint::digest(&serde_json::json!([
@@ -269,13 +272,13 @@ pub fn kube_contexts() -> Result<Vec<KubeContext>, Failure> {
     Ok(context::contexts(&read_default_files()?))
 }
 
-/// Reads the user's kubeconfig files, those that exist.
+/// Reads those of the user's kubeconfig files that exist.
 fn read_default_files() -> Result<Vec<KubeconfigFile>, Failure> {
     let read = |path: PathBuf| KubeconfigFile::read(&path).map_err(Unreadable::into_short_failure);
     default_paths().into_iter().map(read).filter_map(Result::transpose).collect()
 }
 
-/// Returns the context of a pod that meets the cluster it runs in; none elsewhere. It has to be allowed like any other.
+/// Returns the context of a pod's own cluster; none outside of pods. It has to be allowed like any other.
 #[allow(clippy::disallowed_methods, reason = "kubelet writes the namespace into a file")]
 fn in_cluster_context() -> Option<KubeContext> {
     let namespace = || std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace");
@@ -287,12 +290,12 @@ fn in_cluster_context() -> Option<KubeContext> {
     })
 }
 
-/// The files that say it.
+/// Returns the paths of the user's kubeconfig files.
 pub fn kubeconfig_files() -> Vec<PathBuf> {
     default_paths()
 }
 
-/// Returns the kubeconfig files, and the certificates, keys and tokens that a context names; none: the current one.
+/// Returns the kubeconfig files and the certificate, key and token files of a context; none: of the current one.
 pub fn connection_files(context: Option<&str>) -> Vec<PathBuf> {
     let mut files = default_paths();
     let Ok(Some(merged)) = read_kubeconfig(&[]) else { return files };
@@ -310,14 +313,14 @@ pub fn connection_files(context: Option<&str>) -> Vec<PathBuf> {
     files
 }
 
-/// Whether the cluster's entry names its proxy.
+/// Whether the cluster's entry has a `proxy-url`.
 fn own_proxy(kubeconfig: &Kubeconfig, cluster: &str) -> bool {
     let entry = kubeconfig.clusters.iter().find(|known| known.name == cluster);
     let proxy = entry.and_then(|it| it.cluster.as_ref()).and_then(|it| it.proxy_url.as_deref());
     proxy.is_some_and(|proxy| !proxy.is_empty())
 }
 
-/// Reads these files, or else the default ones.
+/// Reads these files, or the default ones if the list is empty.
 fn read_kubeconfig(paths: &[PathBuf]) -> Result<Option<Merged>, Failure> {
     if paths.is_empty() { kubeconfig::read(&default_paths()) } else { kubeconfig::read(paths) }
 }
@@ -334,7 +337,7 @@ fn proxy_environment() -> ProxyEnvironment {
     }
 }
 
-/// Whether this is a pod.
+/// Whether this process runs in a pod.
 #[allow(clippy::disallowed_methods, reason = "kubelet says it by a variable")]
 fn is_in_cluster() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty())

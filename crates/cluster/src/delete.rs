@@ -1,4 +1,4 @@
-//! Deleting objects; what is already gone is no error.
+//! Deletes objects. Objects that do not exist are no error.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ const MAX_CONCURRENT: usize = 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeleteOutcome {
     Deleted,
-    /// It was not there, or the cluster does not even know its kind.
+    /// It did not exist, or the cluster does not know its kind.
     AlreadyGone,
-    /// It is made once, and holds what somebody filled in.
+    /// It is a create-once object that somebody edited.
     Kept(KeptObject),
 }
 
-/// What must still go before the deletion is done.
+/// A deleted object that may still exist.
 struct PendingDeletion {
     api: Api<DynamicObject>,
     object: ObjectRef,
@@ -39,8 +39,10 @@ enum DeleteResult {
 }
 
 impl Cluster {
-    /// Deletes all objects, dependents first, and gives the outcomes in the order given. With `wait`, returns when
-    /// they are gone, and fails if that takes longer. One that cannot be deleted saves no other.
+    /// Deletes all objects, dependents first, and returns the outcomes in the order given.
+    ///
+    /// With `wait`, returns when they are gone, and fails if that takes longer. A failed deletion does not prevent
+    /// others.
     pub async fn delete(
         &self,
         objects: &[Value],
@@ -50,7 +52,7 @@ impl Cluster {
         outcomes.into_iter().map(|(object, outcome)| Ok((object, outcome?))).collect()
     }
 
-    /// The same, with what became of each. Fails only for what is no object.
+    /// Like [`Self::delete`], with a result for each object. Fails only for values that are no objects.
     pub async fn delete_each(
         &self,
         objects: &[Value],
@@ -81,7 +83,7 @@ impl Cluster {
                     Err(failure) => outcomes[at] = Err(failure),
                 }
             }
-            // Their operators, which come next, must have the time to clear up behind them.
+            // Their operators are deleted next and must finalize them first.
             if has_operator {
                 self.wait_for_all(std::mem::take(&mut pending), wait, &mut outcomes).await;
             }

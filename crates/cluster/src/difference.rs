@@ -1,4 +1,4 @@
-//! What differs between an object in the cluster and what it would become.
+//! Computes the differences between an object in the cluster and what it would become.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use lilt_model::secret::Redactor;
 use serde_json::Value;
 
-/// What the API server writes by itself, or nobody applies.
+/// Fields that the API server writes, or that nobody applies.
 const NOT_COMPARED: &[&str] = &[
     "status",
     "metadata.managedFields",
@@ -19,15 +19,15 @@ const NOT_COMPARED: &[&str] = &[
     "metadata.annotations.deployment.kubernetes.io/revision",
     "metadata.annotations.lilt.dev/deployed-by",
 ];
-/// A value that is longer is cut: whole files are in ConfigMaps.
+/// Longer values are truncated: ConfigMaps contain whole files.
 const LONGEST: usize = 120;
 
 /// One field that differs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldChange {
-    /// `spec.template.spec.containers[web].image`
+    /// For example `spec.template.spec.containers[web].image`.
     pub path: String,
-    /// None: it is not there.
+    /// None if the field does not exist.
     pub before: Option<Value>,
     pub after: Option<Value>,
 }
@@ -44,10 +44,10 @@ impl fmt::Display for FieldChange {
 }
 
 impl FieldChange {
-    /// Redacts both values. It must come before the change is shown: a part of a value would not be recognized.
+    /// Redacts both values. Must be called before the change is formatted: a truncated value would not be recognized.
     #[must_use]
     pub fn redacted(&self, redactor: &Redactor) -> Self {
-        // A list of arguments, for example, is shown as a text.
+        // Formats values the way they are shown, for example lists of arguments as text.
         let redacted = |value: &Option<Value>| {
             value.as_ref().map(|value| {
                 let text = text(value);
@@ -76,7 +76,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// The fields in which two versions of an object differ. What a Secret holds is not told.
+/// Returns the fields in which two versions of an object differ. Values of Secrets are redacted.
 pub(crate) fn differences(before: &Value, after: &Value) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     compare(String::new(), Some(before), Some(after), &mut changes);
@@ -109,7 +109,7 @@ fn compare(path: String, before: Option<&Value>, after: Option<&Value>, changes:
                 compare(path, old.get(key), new.get(key), changes);
             }
         }
-        // Only what has a name in both is worth telling apart; others would be told by their places.
+        // Lists are compared by name only if every element has one in both versions.
         (Some(Value::Array(old)), Some(Value::Array(new))) if are_named(old) && are_named(new) => {
             let missing = |list: &[Value], one: &Value| list.iter().all(|other| other["name"] != one["name"]);
             let added = new.iter().filter(|one| missing(old, one));

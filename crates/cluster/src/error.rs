@@ -1,4 +1,4 @@
-//! Why an operation on a cluster failed: the cases that code distinguishes, and how they become a [`Failure`].
+//! The errors of cluster operations that code distinguishes, and their translation into a [`Failure`].
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use lilt_model::{Failure, FailureKind, Unreachable, os_error};
 
 use crate::connect::{Cluster, LoginError};
 
-/// A failed operation. Failures that are nothing but a text for users are made where they arise.
+/// A failed operation. Errors that no code distinguishes are created as a `Failure` right away.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("the cluster does not allow you {action}")]
@@ -17,27 +17,27 @@ pub(crate) enum Error {
     LoginRejected { context: String, answer: String },
     #[error("{0}")]
     LoginError(LoginError),
-    /// There is no connection.
+    /// No connection could be established.
     #[error("cannot reach the cluster {context} at {server}: {cause}")]
     Unreachable { context: String, server: String, cause: String, obstacle: Obstacle },
     #[error("the cluster {context} at {server} gave no answer within {} seconds", .limit.as_secs())]
     TimedOut { context: String, server: String, limit: Duration },
-    /// An API server that starts or is overloaded, or a proxy in front of one that does not run.
+    /// The API server is starting or overloaded, or a proxy in front of it has no upstream.
     #[error("the cluster {context} at {server} is not ready: it answered with HTTP status {code}")]
     NotReady { context: String, server: String, code: u16, answer: String },
     #[error("the API server refused while {action}")]
     Refused { action: String, answer: String },
-    /// The files of a live update could not be changed.
+    /// A live update could not change files.
     #[error("cannot change files in the container {container} of the pod {pod}")]
     NotWritten { pod: String, container: String, fault: WriteFault, output: String },
     #[error("cannot enter the container {container} of the pod {pod}")]
     ExecRefused { pod: String, container: String, code: u16 },
-    /// The connection of a live update broke.
+    /// The connection of a live update was lost.
     #[error("lost the live update channel to the container {container} of the pod {pod}")]
     ChannelLost { pod: String, container: String, cause: String },
     #[error("live update needs `{program}`, which the container {container} of the pod {pod} does not have")]
     NoProgram { pod: String, container: String, program: String },
-    /// Only who started a process can restart it.
+    /// Only the parent of a process can restart it.
     #[error(
         "the process of the container {container} of the pod {pod} cannot be started anew: lilt's agent did not start it"
     )]
@@ -54,17 +54,17 @@ pub(crate) enum Error {
     ConnectionGivenUp { pod: String, port: u16 },
 }
 
-/// What is in the way of a connection.
+/// What prevents a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
     Network,
     Certificate,
     Credentials,
-    /// This machine lacks something; with what to do about it.
+    /// This machine lacks a resource; with a hint.
     Machine(&'static str),
 }
 
-/// Why a container did not take files.
+/// Why files in a container could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteFault {
     PermissionDenied,
@@ -74,7 +74,7 @@ pub(crate) enum WriteFault {
 }
 
 impl WriteFault {
-    /// Reads it off what the container's own programs, or its operating system, printed.
+    /// Classifies the output of the container's programs or operating system.
     pub(crate) fn of_output(output: &str) -> Self {
         if output.contains("Permission forbidden_error") || output.contains("not permitted") {
             Self::PermissionDenied
@@ -128,7 +128,7 @@ impl Error {
         }
     }
 
-    /// Whether the API server could not be asked at all.
+    /// Whether no response was received.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.kind().unreachable().is_some()
     }
@@ -173,7 +173,7 @@ impl Error {
         Some(hint.to_owned())
     }
 
-    /// What the other side said.
+    /// Returns the output or response of the other side.
     fn detail(&self) -> Option<String> {
         let detail = match self {
             Self::Forbidden { answer, .. }
@@ -214,12 +214,12 @@ impl From<Error> for Failure {
     }
 }
 
-/// Whether the API server gave no answer, or could not be asked: the same may succeed later.
+/// Whether the API server was unreachable or did not respond: a retry may succeed.
 pub fn is_unreachable(failure: &Failure) -> bool {
     matches!(failure.unreachable(), Some(Unreachable::Cluster | Unreachable::Machine))
 }
 
-/// An error and all its sources in one line, without repeating what a source already says.
+/// Returns an error and all its sources in one line, without repetitions.
 pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut next = Some(error);
@@ -227,7 +227,7 @@ pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
         let text = current.to_string();
         next = current.source();
         match parts.last_mut() {
-            // Wrappers often end with their source's text: keep the longer one.
+            // Wrappers often end with the text of their source: keep the longer one.
             Some(last) if last.contains(&text) => {}
             _ => parts.push(text),
         }
@@ -235,7 +235,7 @@ pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     parts.join(": ")
 }
 
-/// The API server's own answer, if it gave one.
+/// Returns the status object in the API server's response, if there is one.
 pub(crate) fn status(error: &kube::Error) -> Option<&Status> {
     match error {
         kube::Error::Api(status) => Some(status),
@@ -253,8 +253,9 @@ pub(crate) fn code(error: &kube::Error) -> Option<u16> {
     }
 }
 
-/// Whether a status says that the whole API server cannot serve now. Only for requests that every API server can answer:
-/// 503 for another one may be about a single extension API.
+/// Whether a status code means that the whole API server is not ready.
+///
+/// Only for requests that every API server can handle: 503 for others may be about a single extension API.
 pub(crate) fn is_not_ready(code: u16) -> bool {
     code == 429 || code >= 500
 }
@@ -264,12 +265,12 @@ pub(crate) fn is_not_found(error: &kube::Error) -> bool {
 }
 
 impl Cluster {
-    /// A failed request that no caller knows more about. `action` completes "while …".
+    /// Translates a failed request without special cases. `action` completes "while …".
     pub(crate) fn failure(&self, action: &str, error: &kube::Error) -> Failure {
         self.error(action, error).into()
     }
 
-    /// The same, for a caller that tells the cases apart.
+    /// Like [`Self::failure`], for callers that distinguish cases.
     pub(crate) fn error(&self, action: &str, error: &kube::Error) -> Error {
         let answer = || causes_of_status(error);
         match code(error) {
@@ -280,7 +281,7 @@ impl Cluster {
         }
     }
 
-    /// The API server denies a permission. `action` completes "does not allow you …".
+    /// Translates a missing permission. `action` completes "does not allow you …".
     pub(crate) fn forbidden(&self, action: &str, error: &kube::Error) -> Failure {
         self.forbidden_error(action, error).into()
     }
@@ -290,7 +291,7 @@ impl Cluster {
         Error::Forbidden { context, action, answer: causes_of_status(error) }
     }
 
-    /// No answer at all.
+    /// Classifies a request without a response.
     fn connection_error(&self, error: &kube::Error) -> Error {
         if let Some(login) = login_failed(error) {
             return Error::LoginError(login.clone());
@@ -298,7 +299,7 @@ impl Cluster {
         let cause = root_cause(error);
         let obstacle = if let Some(hint) = os_error::root_cause(error).and_then(os_error::shortage) {
             Obstacle::Machine(hint)
-        // Of what TLS objects to, kube keeps the text alone.
+        // kube only keeps the text of TLS errors.
         } else if cause.to_lowercase().contains("certificate") {
             Obstacle::Certificate
         } else if matches!(error, kube::Error::Auth(_)) {
@@ -311,7 +312,7 @@ impl Cluster {
     }
 }
 
-/// What the login command had to say, if it was that.
+/// Returns the failed login if that is the cause.
 fn login_failed(error: &kube::Error) -> Option<&LoginError> {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = next {
@@ -323,7 +324,7 @@ fn login_failed(error: &kube::Error) -> Option<&LoginError> {
     None
 }
 
-/// The innermost source: `Connection refused (os error 111)` rather than its five wrappers.
+/// Returns the innermost source: `Connection refused (os error 111)` rather than its five wrappers.
 fn root_cause(error: &kube::Error) -> String {
     let mut last: &(dyn std::error::Error + 'static) = error;
     while let Some(source) = last.source() {

@@ -1,4 +1,4 @@
-//! Finding objects that others applied.
+//! Finds objects that other tools applied.
 
 use std::collections::BTreeSet;
 
@@ -16,21 +16,22 @@ use crate::original_manifest::manifest_of;
 
 const MAX_CONCURRENT: usize = 10;
 
-/// An object that somebody else applied.
+/// An object that another tool applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundObject {
-    /// With its namespace.
+    /// Includes its namespace.
     pub object: ObjectRef,
     pub uid: Uid,
-    /// By which it is known again as long as nobody changes it.
+    /// Stays the same as long as nobody changes the object.
     pub fingerprint: String,
-    /// What it was made from, as far as that can be told.
+    /// The manifest it was created from, as far as the cluster records it.
     pub manifest: Value,
 }
 
 impl Cluster {
-    /// Each object as it is in the cluster, in the order given. One that is not there, or is of a kind that the cluster
-    /// does not know, is an error.
+    /// Returns each object as it is in the cluster, in the order given.
+    ///
+    /// Fails if one does not exist or is of a kind that the cluster does not know.
     pub async fn find(&self, objects: &[Value]) -> Result<Vec<FoundObject>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         stream::iter(
@@ -44,7 +45,7 @@ impl Cluster {
         .await
     }
 
-    /// Whether each object is in the cluster, in the order given.
+    /// Returns whether each object is in the cluster, in the order given.
     pub async fn exist(&self, objects: &[Value]) -> Result<Vec<(ObjectRef, bool)>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         let exists = |object: ObjectRef| async move {
@@ -54,8 +55,10 @@ impl Cluster {
         stream::iter(references.into_iter().map(exists)).buffered(MAX_CONCURRENT).try_collect().await
     }
 
-    /// The images whose containers refused to have files changed, as it is noted on the workloads among the objects. One that
-    /// cannot be read counts as one without a note.
+    /// Returns the images whose containers refused to have files changed, as recorded on the workloads among the
+    /// objects.
+    ///
+    /// A workload that cannot be read counts as one without a record.
     pub async fn unwritable_images(&self, objects: &[Value]) -> BTreeSet<String> {
         let workloads =
             objects.iter().filter(|object| inject::has_pod_template(object)).filter_map(ObjectRef::of);
@@ -85,7 +88,7 @@ impl Cluster {
         })
     }
 
-    /// None if it is not there, or of a kind that the cluster does not know.
+    /// Returns none if the object does not exist or is of a kind that the cluster does not know.
     async fn get_metadata(&self, mut object: ObjectRef) -> Result<Option<(ObjectRef, ObjectMeta)>, Failure> {
         let refused = |error: &kube::Error| match crate::error::code(error) {
             Some(403) => self.forbidden(&format!("to read {object}"), error),

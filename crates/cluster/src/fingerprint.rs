@@ -1,4 +1,4 @@
-//! By which an object that nobody touched is known again, without reading the whole of it.
+//! Fingerprints of objects, which tell from the metadata alone whether somebody changed them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,10 +21,11 @@ use crate::kinds::Kind;
 
 /// How old a listing may be that many objects are looked up in: the time in which a session starts.
 const FRESH: Duration = Duration::from_secs(10);
-/// Annotations that say nothing of what an object is to be: those of controllers, and who deployed it.
+/// Annotations that are not part of the desired state.
 const NOTES: &[&str] = &["deployment.kubernetes.io/revision", DEPLOYED_BY];
 
-/// The same as long as nobody changes what an object says: status and the bookkeeping of the server do not count.
+/// Returns a string that stays the same as long as nobody changes the desired state: status and server-side
+/// bookkeeping do not count.
 pub(crate) fn fingerprint(meta: &ObjectMeta) -> String {
     let state = match meta.generation.filter(|generation| *generation > 0) {
         Some(generation) => format!("g{generation}"),
@@ -37,8 +38,10 @@ pub(crate) fn fingerprint(meta: &ObjectMeta) -> String {
     format!("{}:{state}:{}", meta.uid.as_deref().unwrap_or_default(), digest(&said))
 }
 
-/// Of kinds that count no generations. Where a controller writes a status, as with autoscalers every few seconds, who set
-/// what and when tells more than the version of the whole.
+/// Identifies the version of an object whose kind has no generations.
+///
+/// If a controller writes its status, as with autoscalers every few seconds, the field managers are used instead of
+/// the resource version.
 fn version(meta: &ObjectMeta) -> String {
     let entries = meta.managed_fields.as_deref().unwrap_or_default();
     let is_status = |entry: &ManagedFieldsEntry| entry.subresource.as_deref() == Some("status");
@@ -49,14 +52,14 @@ fn version(meta: &ObjectMeta) -> String {
     format!("m{}", digest(&serde_json::json!(others)))
 }
 
-/// Which manifest it is, however its keys are ordered.
+/// Returns a digest of a manifest that does not depend on the order of keys.
 pub fn digest(manifest: &Value) -> String {
     let mut text = String::new();
     write_sorted(manifest, &mut text);
     Sha256::digest(text.as_bytes()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is known of an object that was applied: if manifest and fingerprint are the same, nothing is to be done.
+/// An object that was applied before: if both values are the same, it does not have to be applied again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownObject {
     pub manifest: String,

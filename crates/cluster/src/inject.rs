@@ -1,6 +1,6 @@
-//! What lilt puts into the user's objects before they are applied: built images, and labels that tell whose they are.
+//! Injects built images and labels into the user's objects before they are applied.
 //!
-//! Pure. Follows Tilt: the same labels, the same places, the same pull policy.
+//! Pure. Uses the labels, fields and pull policy of Tilt.
 
 pub mod agent;
 mod locators;
@@ -13,36 +13,37 @@ use sha2::{Digest, Sha256};
 
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
-/// What images are in a pod whose names do not tell.
+/// The annotation with the contents of images whose names do not change with their content.
 const IMAGE_CONTENT: &str = "lilt.dev/image-content";
 
-/// An image of ours that goes into objects.
+/// A built image to inject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Injection {
-    /// As the Tiltfile names it.
+    /// Its name in the Tiltfile.
     pub name: ImageName,
-    /// As the cluster pulls it.
+    /// The reference that the cluster pulls.
     pub deployed: String,
-    /// What is in it, if its name stays the same whatever that is: pods with another content are other pods.
+    /// A digest of its content, if its reference does not change with it: the pods are recreated when it changes.
     pub content: Option<String>,
-    /// Stands for exactly its name, not for every tag of it.
+    /// Matches only its exact name, not every tag of it.
     pub exact: bool,
-    /// Also in the values of environment variables.
+    /// Also replaces values of environment variables.
     pub in_env_vars: bool,
-    /// In place of the container's own.
+    /// Replaces the container's own command.
     pub command: Option<Vec<String>>,
     pub args: Option<Vec<String>>,
 }
 
-/// Gives the objects as they are applied. `images` are ours, each must be used somewhere; `locators` tell where kinds
-/// that Kubernetes itself does not have keep theirs.
+/// Returns the objects as they are applied.
+///
+/// Each of `images` must be used by an object. `locators` are the paths of image references in custom resources.
 pub fn prepare(
     objects: &[Value],
     images: &[Injection],
     locators: &[ImageLocator],
 ) -> Result<Vec<Value>, Failure> {
     let mut images: Vec<Image> = images.iter().map(Image::new).collect::<Result<_, Failure>>()?;
-    // `web:v1` is one image and `web` the rest of them.
+    // `web:v1` wins over `web`, which matches any tag.
     images.sort_by_key(|image| image.selector.tag().is_none());
     let locators = locators::compile(locators)?;
     let mut prepared = objects.to_vec();
@@ -71,7 +72,7 @@ pub fn prepare(
     }
 }
 
-/// Whether an object starts pods, as far as can be known: a workload, or a custom kind that names an image.
+/// Whether an object starts pods, as far as that is known: a workload, or a custom resource with an image.
 pub fn runs_pods(object: &Value, locators: &[ImageLocator]) -> Result<bool, Failure> {
     if template_pointer(object).is_some() {
         return Ok(object["kind"] != "PodTemplate");
@@ -87,7 +88,7 @@ struct Image<'a> {
     selector: Reference,
     deployed: Reference,
     used: bool,
-    /// A container runs it.
+    /// Whether a container runs it.
     in_container: bool,
 }
 
@@ -107,7 +108,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// Whether the API server's own kinds are meant; only of those we know where pods are.
+/// Whether the object is of a built-in API group: only of those the location of the pod spec is known.
 fn is_builtin(object: &Value) -> bool {
     let version = object["apiVersion"].as_str().unwrap_or_default();
     ["v1", "apps/", "batch/", "extensions/"]
@@ -115,7 +116,7 @@ fn is_builtin(object: &Value) -> bool {
         .any(|known| version == *known || (known.ends_with('/') && version.starts_with(known)))
 }
 
-/// Where an object keeps its pod template, if it has one.
+/// Returns the JSON pointer to the pod template of an object, if it has one.
 fn template_pointer(object: &Value) -> Option<&'static str> {
     if !is_builtin(object) {
         return None;
@@ -130,7 +131,7 @@ fn template_pointer(object: &Value) -> Option<&'static str> {
     }
 }
 
-/// Whether it is a workload: pods are made from it.
+/// Whether it is a workload.
 pub(crate) fn has_pod_template(object: &Value) -> bool {
     template_pointer(object).is_some()
 }
@@ -147,7 +148,7 @@ fn pod_spec(object: &mut Value) -> Option<&mut Value> {
     template(object)?.get_mut("spec")
 }
 
-/// The labels of something with metadata; made if missing.
+/// Returns the labels of an object or template; creates missing ones.
 fn labels(of: &mut Value) -> &mut Map<String, Value> {
     if !of["metadata"].is_object() {
         of["metadata"] = json!({});
@@ -160,7 +161,7 @@ fn labels(of: &mut Value) -> &mut Map<String, Value> {
 }
 
 fn add_label(object: &mut Value, images: &[Image<'_>]) {
-    // Claims are immutable, also their labels where another tool made them.
+    // Claims are immutable, and so are their labels if another tool created them.
     if object["kind"] != "PersistentVolumeClaim" {
         labels(object).insert(MANAGED_BY.to_owned(), "tilt".into());
     }
@@ -179,21 +180,21 @@ fn add_label(object: &mut Value, images: &[Image<'_>]) {
             Some(_) => adjust_selector(object.pointer_mut("/spec/selector/matchLabels")),
             None => {}
         }
-        // Pods of a set that start one after the other get stuck behind one that fails.
+        // Otherwise the pods of a set would wait for one that fails.
         if object["kind"] == "StatefulSet" && !images.is_empty() && object["spec"].is_object() {
             object["spec"]["podManagementPolicy"] = "Parallel".into();
         }
     }
 }
 
-/// A selector that asks for the label must ask for our value; one that does not stays as it is.
+/// Changes the value in a selector that contains the label; other selectors stay as they are.
 fn adjust_selector(selector: Option<&mut Value>) {
     if let Some(value) = selector.and_then(|selector| selector.get_mut(MANAGED_BY)) {
         *value = "tilt".into();
     }
 }
 
-/// Gives the contents of images whose names do not tell.
+/// Returns the contents of images whose references do not change with them.
 fn inject_images(object: &mut Value, images: &mut [Image<'_>]) -> Vec<String> {
     let mut contents = Vec::new();
     if images.is_empty() {
@@ -202,7 +203,7 @@ fn inject_images(object: &mut Value, images: &mut [Image<'_>]) -> Vec<String> {
     let Some(spec) = pod_spec(object) else { return contents };
     for list in ["initContainers", "containers"] {
         for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
-            // Also for images that are not ours: `Always` makes every update wait for a registry.
+            // Also for other images: with `Always`, every update would wait for a registry.
             if container.is_object() {
                 container["imagePullPolicy"] = "IfNotPresent".into();
             }
@@ -239,7 +240,7 @@ fn note_contents(object: &mut Value, contents: &[String]) {
 
 fn replace<'i, 'a>(place: Option<&mut Value>, images: &'i mut [Image<'a>]) -> Option<&'i mut Image<'a>> {
     let place = place?;
-    // What is no reference is none of ours; the API server will say what is wrong with it.
+    // The API server reports invalid references.
     let existing = Reference::parse(place.as_str()?).ok()?;
     let ours = images.iter_mut().find(|image| image.matches(&existing))?;
     ours.used = true;
@@ -259,7 +260,7 @@ fn replace_in_env_vars(container: &mut Value, images: &mut [Image<'_>]) {
     }
 }
 
-/// Short and stable: the same for the same template, however its keys are ordered.
+/// Returns a short hash that does not depend on the order of keys.
 fn hash(template: &Value) -> String {
     let mut text = String::new();
     write_sorted(template, &mut text);

@@ -1,4 +1,4 @@
-//! Which API path serves a kind: discovery, known.
+//! Caches which API path serves a kind.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,12 +16,12 @@ use tokio::sync::watch;
 pub(crate) struct Kind {
     pub(crate) resource: ApiResource,
     pub(crate) namespaced: bool,
-    /// Its objects tell how they are.
+    /// Whether it has a status subresource.
     pub(crate) has_status: bool,
 }
 
 impl Kind {
-    /// The API for objects of this kind; the namespace is passed over for cluster-wide kinds.
+    /// Returns the API for objects of this kind. The namespace is ignored for cluster-wide kinds.
     pub(crate) fn api(&self, client: Client, namespace: &str) -> Api<DynamicObject> {
         if self.namespaced {
             Api::namespaced_with(client, namespace, &self.resource)
@@ -32,7 +32,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// The same, for their metadata alone.
+    /// Returns the API for the metadata of objects of this kind.
     pub(crate) fn metadata_api(
         &self,
         client: Client,
@@ -65,7 +65,7 @@ impl Kinds {
         Self { client, known: Arc::new(watch::Sender::new(HashMap::new())) }
     }
 
-    /// None if the cluster does not know the kind.
+    /// Returns none if the cluster does not know the kind.
     pub(crate) async fn find(&self, api_version: &str, kind: &str) -> Result<Option<Kind>, Error> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let wanted = GroupVersionKind::gvk(group, version, kind);
@@ -90,7 +90,7 @@ impl Kinds {
         }
     }
 
-    /// After a 404 for a kind: its CRD may have been removed or replaced.
+    /// Drops a kind after a 404: its CRD may have been deleted or replaced.
     pub(crate) fn forget(&self, kind: &Kind) {
         self.known.send_modify(|known| {
             known.retain(|_, other| other.resource != kind.resource);

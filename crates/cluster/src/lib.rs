@@ -1,8 +1,8 @@
-//! The Kubernetes edge: connect, apply, delete, watch pods, follow logs, open ports, change running containers.
+//! The Kubernetes edge: connect, apply, delete, watch pods, follow logs, forward ports, change running containers.
 //!
-//! It speaks the plain data of `lilt-model` and turns every error of the API server into a [`lilt_model::Failure`].
-//! It knows nothing of resources, updates, Docker or this machine's files (but for kubeconfig), keeps no truth of
-//! its own beyond caches of what cannot change, and prints nothing.
+//! Uses the plain data of `lilt-model` and turns every error of the API server into a [`lilt_model::Failure`]. Knows
+//! nothing of resources, updates or Docker, reads no files but kubeconfig and what it names, keeps no state but
+//! caches of what does not change, and prints nothing.
 
 mod apply;
 mod archive;

@@ -1,5 +1,6 @@
-//! Changing files of a running container and running commands in it, over one exec that stays open: a new one costs
-//! tens of milliseconds, a request on an open one a few.
+//! Changes files and runs commands in a running container, over one exec that stays open.
+//!
+//! Opening an exec takes tens of milliseconds, a request on an open one a few.
 
 mod agent;
 mod agent_upload;
@@ -22,22 +23,23 @@ pub use changes::{Changes, Content, FileBytes, Put};
 pub use sent_times::SentTimes;
 use shell::ShellChannel;
 
-/// Removing more paths at once might exceed what a command line may hold.
+/// More paths at once might exceed the maximum length of a command line.
 pub const REMOVALS_AT_ONCE: usize = 1000;
 
-/// What a command writes, as it comes.
+/// Output of a command, as it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<'a> {
     Stdout(&'a [u8]),
     Stderr(&'a [u8]),
 }
 
-/// Who does it in the container.
+/// What handles the requests in the container.
 #[derive(Clone, Copy, Debug)]
 pub enum LiveTransport<'a> {
-    /// The image's own `sh`; it takes in lilt's agent, if that is allowed and can be, or else needs `tar`.
+    /// The image's `sh`. It is replaced by the uploaded agent if that is given and possible; otherwise files need
+    /// `tar`.
     Shell(Option<AgentUpload<'a>>),
-    /// lilt's agent, which the pod was made with.
+    /// The agent that is part of the pod.
     Agent,
 }
 
@@ -71,13 +73,13 @@ impl LiveChannel {
         }))
     }
 
-    /// Removes, then writes.
+    /// Removes and writes files.
     pub async fn update(&mut self, changes: &Changes) -> Result<(), Failure> {
         self.send(changes).await?;
         self.commit().await
     }
 
-    /// Brings changes to the container. Where the agent is, nothing has changed yet; the shell writes them at once.
+    /// Sends changes. The agent applies them with [`Self::commit`], the shell at once.
     pub async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
         match &mut self.0 {
             Channel::Shell(channel) => channel.update(changes).await,
@@ -85,7 +87,7 @@ impl LiveChannel {
         }
     }
 
-    /// Puts what was sent in its place.
+    /// Applies what was sent.
     pub async fn commit(&mut self) -> Result<(), Failure> {
         match &mut self.0 {
             Channel::Shell(_) => Ok(()),
@@ -93,7 +95,7 @@ impl LiveChannel {
         }
     }
 
-    /// Runs a command in the container's working directory, without input, and gives its exit code.
+    /// Runs a command in the container's working directory, without stdin, and returns its exit code.
     pub async fn run(
         &mut self,
         argv: &[String],
@@ -105,7 +107,7 @@ impl LiveChannel {
         }
     }
 
-    /// Starts the container's process anew, without an end of the container.
+    /// Restarts the container's process without restarting the container.
     pub async fn restart(&mut self) -> Result<(), Failure> {
         match &mut self.0 {
             Channel::Shell(channel) => Err(channel.cannot_restart()),

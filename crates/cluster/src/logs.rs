@@ -1,7 +1,7 @@
-//! Following the log of one run of one container, without losing or doubling a line.
+//! Follows the log of one run of one container, without losing or duplicating lines.
 //!
-//! Lines are read with the timestamps that the node gave them. After a lost connection the log is read again from a
-//! second before the newest line, and what was given out already is left out ([`lines`]).
+//! Lines are read with the node's timestamps. After a lost connection the log is read again from a second before the
+//! newest line, and duplicates are dropped ([`lines`]).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -27,11 +27,12 @@ use lines::Lines;
 
 const FIRST_DELAY: Duration = Duration::from_millis(50);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
-/// After a refusal. An API server that starts knows nobody's rights for a moment, and rights are given to people who wait.
+/// After a 403. A starting API server knows no permissions for a moment, and permissions may be granted while a user
+/// waits.
 const FORBIDDEN_DELAY: Duration = Duration::from_secs(2);
-/// After this many in a row it is told, once.
+/// After this many in a row the failure is reported, once.
 const FORBIDDEN_REPORTED_AFTER: u32 = 2;
-/// Chunks of up to 64 kB: enough to keep reading while the listener writes the last one away.
+/// Chunks of up to 64 kB: enough to keep reading while the receiver writes the last one.
 const CHUNKS_BUFFERED: usize = 16;
 
 /// Whole lines with their line ends; the very last one of a container may lack it.
@@ -42,8 +43,9 @@ pub struct LogChunk {
     pub time: Timestamp,
 }
 
-/// Ends when the container has ended and all is read, or with a failure. After the failure that a right is missing it goes
-/// on when the right is given. Stops reading when dropped.
+/// Ends when the container has ended and its log is read, or with a failure.
+///
+/// After the failure of a missing permission it continues when that is granted. Stops reading when dropped.
 #[derive(Debug)]
 pub struct LogStream {
     chunks: mpsc::Receiver<Result<LogChunk, Failure>>,
@@ -59,8 +61,9 @@ impl Stream for LogStream {
 }
 
 impl Cluster {
-    /// Follows a container's log from its beginning, or from the lines written after `since`. `run` says which run
-    /// of a container that restarts; none means the one that is current when this begins.
+    /// Follows a container's log from its beginning, or from the lines written after `since`.
+    ///
+    /// `run` is a specific run of a container that restarts; none: the current one.
     pub fn follow_logs(
         &self,
         pod: &PodRef,
@@ -90,18 +93,18 @@ struct Follow {
     container: String,
     run: Option<ContainerId>,
     lines: Lines,
-    /// How often in a row it was not allowed.
+    /// Consecutive 403 responses.
     refusals: u32,
     sender: mpsc::Sender<Result<LogChunk, Failure>>,
 }
 
 /// What to read next.
 enum Next {
-    /// The current run, which goes on.
+    /// The current run, which continues.
     Follow,
-    /// The current run, which has ended: once more, to the end.
+    /// The current run, which has ended: read once more, to the end.
     Finish,
-    /// The run before the current one, which ended at this time: the same.
+    /// The previous run, which ended at this time: read once more, to the end.
     FinishPrevious { ended: Option<Timestamp> },
     /// Not started yet.
     Wait,
@@ -110,7 +113,7 @@ enum Next {
 }
 
 enum Stop {
-    /// Nobody listens any more.
+    /// The receiver was dropped.
     ReceiverDropped,
     Failed(Failure),
 }
@@ -123,7 +126,7 @@ impl Follow {
             () = listener.closed() => return,
         };
         if let Err(Stop::Failed(failure)) = result {
-            // Nobody to tell if it fails.
+            // The receiver may have been dropped meanwhile.
             let _ = self.sender.send(Err(failure)).await;
         }
     }
@@ -179,13 +182,13 @@ impl Follow {
                     ended
                 }
             };
-            // The end of a followed log is soon seen in the pod's status as well.
+            // When a followed log ends, the pod's status follows soon.
             tokio::time::sleep(if complete { FIRST_DELAY } else { delay }).await;
             delay = if complete { delay } else { (delay * 2).min(LONGEST_DELAY) };
         }
     }
 
-    /// Settles which run is followed, and where it is now.
+    /// Decides which run to follow and how.
     fn next(&mut self, pod: &Pod) -> Result<Next, Stop> {
         let Some(status) = status_of(pod, &self.container) else {
             return if has_container(pod, &self.container) {
@@ -213,7 +216,7 @@ impl Follow {
         Ok(Next::Nothing)
     }
 
-    /// Reads until the server ends it; true if it ended in order.
+    /// Reads until the server closes the stream; true if it closed in order.
     async fn read(&mut self, parameters: LogParams) -> Result<bool, Stop> {
         self.lines.reconnect();
         let stream = match self.pods.log_stream(&self.pod.name, &parameters).await {
@@ -231,7 +234,7 @@ impl Follow {
         self.copy(Box::pin(stream)).await
     }
 
-    /// Says so, unless it passes, and waits.
+    /// Reports a missing permission unless it is transient, and waits.
     async fn forbidden(&mut self, error: &kube::Error) -> Result<(), Stop> {
         self.refusals = self.refusals.saturating_add(1);
         if self.refusals == FORBIDDEN_REPORTED_AFTER {

@@ -1,6 +1,6 @@
-//! In which order objects are applied, so that none has to wait for one behind it, and in which they are deleted.
+//! The order in which objects are applied and deleted, so that dependencies come first.
 
-/// Kinds that others need, in the order of need (as Helm has it). Whatever is not listed is a custom resource.
+/// Built-in kinds in the order of their dependencies, as in Helm. Anything else is a custom resource.
 const ORDER: &[&str] = &[
     "Namespace",
     "CustomResourceDefinition",
@@ -34,7 +34,7 @@ const ORDER: &[&str] = &[
     "APIService",
 ];
 
-/// Admission webhooks go last: they would ask servers that do not run yet.
+/// Admission webhooks go last: their servers do not run before.
 const LAST: &[&str] = &["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
 pub(crate) fn rank(kind: &str) -> usize {
@@ -44,7 +44,7 @@ pub(crate) fn rank(kind: &str) -> usize {
     ORDER.iter().position(|known| *known == kind).unwrap_or(ORDER.len())
 }
 
-/// Whether it is none of Kubernetes' own kinds, as far as they are known here.
+/// Whether the kind is not built in.
 pub(crate) fn is_custom(kind: &str) -> bool {
     rank(kind) == ORDER.len()
 }
@@ -53,8 +53,10 @@ pub(crate) fn is_definition(kind: &str) -> bool {
     kind == "CustomResourceDefinition"
 }
 
-/// When something goes: backwards, but for the definitions of kinds. With them go custom resources that nobody named, and
-/// the operators that clear up behind those must still be there.
+/// Returns the rank of a kind in deletions: the reverse of applying, except for CustomResourceDefinitions.
+///
+/// Deleting a definition deletes custom resources that nobody named, and the operators that finalize those must still
+/// run.
 pub(crate) fn deletion_rank(kind: &str) -> usize {
     match kind {
         _ if LAST.contains(&kind) => 0,
@@ -64,7 +66,7 @@ pub(crate) fn deletion_rank(kind: &str) -> usize {
     }
 }
 
-/// Splits positions into batches of one rank each, lowest first; within a batch the given order is kept.
+/// Splits indexes into batches of equal rank, lowest first; within a batch the given order is kept.
 pub(crate) fn batches<'a>(kinds: impl Iterator<Item = &'a str>, rank: fn(&str) -> usize) -> Vec<Vec<usize>> {
     let mut ranked: Vec<(usize, usize)> = kinds.map(rank).enumerate().map(|(at, rank)| (rank, at)).collect();
     ranked.sort_unstable();

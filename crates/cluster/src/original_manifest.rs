@@ -1,13 +1,16 @@
-//! What an object was made from that somebody else applied, as far as the cluster remembers it. The rest was filled in by the
-//! server or by controllers, and is nobody's wish.
+//! Reconstructs the manifest of an object that another tool applied, as far as the cluster records it.
+//!
+//! Drops fields set by the server or by controllers.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use serde_json::{Map, Value, json};
 
 use crate::apply::{LAST_APPLIED, merge_fields};
 
-/// Its manifest: what `kubectl apply` noted, or what was applied on the server. Who creates or updates objects in another way
-/// is noted as the owner of what the server fills in, too: of such objects this is no more than the name.
+/// Returns the manifest: what `kubectl apply` recorded, or the fields that were applied server-side.
+///
+/// Tools that create or update objects in another way also own the fields that the server defaults. Of such objects
+/// only the name is returned.
 pub(crate) fn manifest_of(object: &Value, meta: &ObjectMeta) -> Value {
     let noted = meta.annotations.as_ref().and_then(|notes| notes.get(LAST_APPLIED));
     let mut manifest = match noted.and_then(|text| serde_json::from_str(text).ok()) {
@@ -38,11 +41,12 @@ fn is_applied(entry: &ManagedFieldsEntry) -> bool {
     whole && entry.operation.as_deref() == Some("Apply")
 }
 
-/// The parts of a value that `fields` name, as in `managedFields`: `f:` before a field, `k:` before the keys of an item, `v:` before
-/// an item itself. None if it has none of them.
+/// Returns the parts of a value that `fields` (as in `managedFields`) names; none if it has none of them.
+///
+/// In `managedFields`, `f:` precedes a field, `k:` the keys of a list item, `v:` the item itself.
 fn select_fields(value: &Value, fields: &Value) -> Option<Value> {
     let named = fields.as_object()?;
-    // Only itself is named, or nothing: it is one whole.
+    // Only the value itself is named: it is owned as a whole.
     if named.keys().all(|key| key == ".") {
         return Some(value.clone());
     }
@@ -73,7 +77,7 @@ fn select_item_fields(item: &Value, key: &str, inner: &Value) -> Option<Value> {
         return None;
     }
     let mut part = select_fields(item, inner)?;
-    // By which it is found again, also where the server filled them in.
+    // The keys identify the item, even if the server defaulted them.
     part.as_object_mut()?.extend(keys);
     Some(part)
 }

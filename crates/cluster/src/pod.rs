@@ -1,4 +1,4 @@
-//! A pod of the API as the model's pod.
+//! Translates pods of the Kubernetes API into the model's pods.
 
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
@@ -8,12 +8,12 @@ use lilt_model::{ClusterName, ContainerId, Timestamp, Uid};
 mod replace_crashed;
 mod status;
 
-/// All above a pod or an owner.
+/// The owners of an object, transitively.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnerChain {
     /// Nearest first.
     pub(crate) uids: Vec<Uid>,
-    /// When the nearest of them was made; none if that could not be asked.
+    /// When the nearest owner was created; none if that could not be read.
     pub(crate) created: Option<Timestamp>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn translate(pod: &core::Pod, owners: OwnerChain) -> Pod {
     let conditions = conditions(pod);
     let (status, message) = status::of(pod);
     Pod {
-        // Only who connected knows what the session calls it.
+        // The caller fills it in: only it knows the session's name of the cluster.
         cluster: ClusterName::default(),
         namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone().unwrap_or_default(),
@@ -89,7 +89,7 @@ fn containers(pod: &core::Pod) -> Vec<Container> {
     let init = init.iter().map(|container| translate_container(container, true, init_statuses));
     let others = spec.containers.iter().map(|container| translate_container(container, false, statuses));
     let mut containers: Vec<Container> = init.chain(others).collect();
-    // What a container says for itself counts more than what the pod says.
+    // A container's own restart policy wins over the pod's.
     let own = spec.init_containers.iter().flatten().chain(&spec.containers).map(|it| &it.restart_policy);
     for (container, own) in containers.iter_mut().zip(own) {
         container.restart_policy = restart_policy(own.as_ref().or(spec.restart_policy.as_ref()));

@@ -1,4 +1,4 @@
-//! What is known of a cluster once it is_reachable.
+//! Reads the properties of a cluster.
 
 mod registry;
 
@@ -15,12 +15,12 @@ use crate::connect::Cluster;
 use crate::error::{Error, causes_of_status, code, is_not_ready};
 use registry::Announced;
 
-/// The same patience that Tilt has: slow login plugins are common.
+/// Tilt's timeout: slow login plugins are common.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Cluster {
-    /// Asks the cluster who it is. Only a cluster that does not answer is a failure; what this user may not read
-    /// stays unknown.
+    /// Reads the properties of the cluster. Fails only if the cluster does not respond; what the user may not read is
+    /// left empty.
     pub async fn probe(&self) -> Result<ClusterInfo, Failure> {
         let facts = async {
             let (node, hosting) = tokio::join!(self.first_node(), self.hosting());
@@ -47,7 +47,7 @@ impl Cluster {
         })
     }
 
-    /// Whether the API server is there, whatever it may say.
+    /// Whether the API server responds at all.
     pub async fn is_reachable(&self, within: Duration) -> bool {
         self.check_reachable(within).await.is_ok()
     }
@@ -59,14 +59,14 @@ impl Cluster {
         self.check(within, Error::is_unreachable).await
     }
 
-    /// Fails as [`Self::check_reachable`] does, and also if the API server does not accept the user's login: a login that has
-    /// expired can be renewed.
+    /// Like [`Self::check_reachable`], but also fails if the API server rejects the user's credentials: expired ones
+    /// can be renewed.
     pub async fn check_login(&self, within: Duration) -> Result<(), Failure> {
         let counts = |error: &Error| error.is_unreachable() || matches!(error, Error::LoginRejected { .. });
         self.check(within, counts).await
     }
 
-    /// Asks for the version. Any other answer than an error that `counts` is a good one.
+    /// Requests the version. Fails only with errors that `counts` accepts.
     async fn check(&self, within: Duration, counts: impl Fn(&Error) -> bool) -> Result<(), Failure> {
         match tokio::time::timeout(within, self.version()).await {
             Err(_) => Err(self.timed_out(within).into()),
@@ -90,14 +90,15 @@ impl Cluster {
         })
     }
 
-    /// As Tilt does, one node speaks for all; none if this user may not look at nodes.
+    /// Like Tilt, use one node for all; none if the user may not read nodes.
     async fn first_node(&self) -> Option<Node> {
         let nodes: Api<Node> = Api::all(self.client.clone());
         let first = ListParams::default().limit(1);
         optional("nodes", nodes.list(&first)).await?.items.into_iter().next()
     }
 
-    /// What runs containers on the first node, as `containerd://2.0.1`; none if this user may not look at nodes.
+    /// Returns the container runtime of the first node, for example `containerd://2.0.1`; none if the user may not
+    /// read nodes.
     pub async fn container_runtime(&self) -> Option<String> {
         self.first_node().await.as_ref().and_then(runtime_version)
     }
@@ -116,7 +117,7 @@ fn runtime(node: &Node) -> Runtime {
     Runtime::of_version(&runtime_version(node).unwrap_or_default())
 }
 
-/// What is only nice to know must not fail the whole: trouble is noted in lilt's own log.
+/// Waits for an optional request. Errors are only logged for debugging.
 async fn optional<T>(what: &str, request: impl Future<Output = kube::Result<T>>) -> Option<T> {
     match tokio::time::timeout(TIMEOUT, request).await {
         Ok(Ok(value)) => Some(value),

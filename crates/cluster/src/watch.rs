@@ -1,6 +1,6 @@
-//! Pods of a namespace and what the cluster reports about them, for as long as somebody listens.
+//! Watches the pods and events of a namespace.
 //!
-//! It reconnects and resyncs for ever by itself: a listener only sees that it was troubled and recovered.
+//! Reconnects and resyncs forever; the receiver only sees that the connection was lost and recovered.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -28,21 +28,21 @@ use notices::Notices;
 pub use objects::ObjectEvent;
 use owners::Owners;
 
-/// A burst of a rollout fits; beyond it the watch waits for its listener, and the API server keeps the rest.
+/// Enough for the burst of a rollout. When it is full, the watch waits for its receiver, and the API server buffers.
 const EVENTS_BUFFERED: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamespaceEvent {
-    /// All pods there are; those told of before and not in here are gone. Comes before anything else of pods, and again after a
-    /// resync.
+    /// All existing pods; pods reported before and missing here are deleted. Sent before other events of pods, and
+    /// again after a resync.
     PodsListed(Vec<Pod>),
     PodChanged(Pod),
     PodGone(PodRef),
-    /// Something happened to a pod, or went wrong with another object. Told once; warnings also from before.
+    /// An event about a pod, or a warning about another object. Sent once; warnings also from before.
     Notice(Notice),
-    /// The connection is lost and being retried; events_receiver so far may be outdated.
+    /// The connection is lost and being retried; what was sent so far may be outdated.
     Trouble(Failure),
-    /// The pods of the namespace may not be read; asked for again now and then.
+    /// The pods of the namespace may not be read; retried now and then.
     Refused(Failure),
     Recovered,
 }
@@ -63,8 +63,7 @@ impl Stream for NamespaceWatch {
 }
 
 impl Cluster {
-    /// Watches all pods of a namespace. The stream never ends by itself. Of what happened before `since`, only warnings
-    /// are told.
+    /// Watches all pods of a namespace. The stream never ends. Of events before `since`, only warnings are sent.
     pub fn watch_namespace(&self, namespace: &str, since: Timestamp) -> NamespaceWatch {
         let (sender, events_receiver) = mpsc::channel(EVENTS_BUFFERED);
         let watch = Watch {
@@ -89,17 +88,17 @@ type Noticing = Pin<Box<dyn Future<Output = Notice> + Send>>;
 struct Watch {
     owners: Owners,
     notices: Notices,
-    /// The latest of each pod whose owners are still being asked for.
+    /// The latest version of each pod whose owners are being resolved.
     waiting: HashMap<Uid, core::Pod>,
     resolving: FuturesUnordered<Resolution>,
-    /// Notices about objects whose owners are still being asked for.
+    /// Notices about objects whose owners are being resolved.
     noticing: FuturesUnordered<Noticing>,
-    /// The first list, held back until notices are being watched: who waits for it misses none afterwards.
+    /// The first list, held back until events are watched, so that the receiver misses no event after it.
     list: Option<Vec<Pod>>,
     sender: mpsc::Sender<NamespaceEvent>,
 }
 
-/// The listener is gone.
+/// The receiver was dropped.
 struct ReceiverDropped;
 
 impl Watch {
@@ -192,7 +191,7 @@ impl Watch {
     }
 
     async fn send(&mut self, event: NamespaceEvent) -> Result<(), ReceiverDropped> {
-        // Changes that come while the first list is held back belong behind it.
+        // Changes must not overtake the first list.
         if let Some(list) = self.list.take() {
             self.sender.send(NamespaceEvent::PodsListed(list)).await.map_err(|_| ReceiverDropped)?;
         }

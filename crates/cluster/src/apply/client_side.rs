@@ -1,5 +1,7 @@
-//! This machine merges, as `kubectl apply` and Tilt do: what was applied is kept in an annotation, so that what a later
-//! manifest lacks can be told from what others added.
+//! Client-side apply, as in kubectl and Tilt.
+//!
+//! An annotation records what was applied, so that fields removed from the manifest can be distinguished from fields
+//! added by others.
 
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -10,9 +12,9 @@ use super::target::{Target, WriteOptions};
 use super::{Remark, merge};
 use crate::error::code;
 
-/// Somebody else may change the object between our reading and writing.
+/// The object may change between our read and write.
 const ATTEMPTS: usize = 5;
-/// All annotations together; an object that is larger is applied without its copy.
+/// The limit of all annotations together; a larger object is applied without the record.
 const LARGEST: usize = 256 * 1024;
 
 impl Target<'_> {
@@ -31,7 +33,7 @@ impl Target<'_> {
                 Some(current) => self.merge(&wanted, current, options, remarks).await,
             };
             match result {
-                // It has come, gone or changed meanwhile.
+                // It was created, deleted or changed meanwhile.
                 Err(error) if attempt < ATTEMPTS && is_race(&error, current.is_some()) => attempt += 1,
                 result => return result,
             }
@@ -66,7 +68,7 @@ impl Target<'_> {
         }
         let merged = merge::three_way(&before, &wanted, &now);
         let Some(mut patch) = merge::patch(&now, &merged) else { return Ok(current.clone()) };
-        // Refused if it is another one by now.
+        // The API server rejects the patch if the object has changed since.
         patch["metadata"]["resourceVersion"] = json!(current.metadata.resource_version);
         let parameters = PatchParams {
             dry_run: options.dry,
@@ -85,7 +87,7 @@ fn is_race(error: &kube::Error, existed: bool) -> bool {
     }
 }
 
-/// The object with a copy of itself, if that has room.
+/// Returns the object with a copy of itself in the annotation, if that fits.
 fn annotated(body: &Value) -> Value {
     let mut body = body.clone();
     if let Some(notes) = body.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
@@ -103,15 +105,15 @@ fn annotated(body: &Value) -> Value {
     body
 }
 
-/// What was applied before, as far as the object says.
+/// Returns what was applied before, according to the annotation.
 fn last_applied(now: &Value) -> Value {
     let notes = now.pointer("/metadata/annotations");
     let text = notes.and_then(|notes| notes.get(LAST_APPLIED)).and_then(Value::as_str);
-    // Others write down what they were given.
+    // Other tools record their input unchanged.
     text.and_then(|text| serde_json::from_str(text).ok()).map(|it| acceptable(&it)).unwrap_or_default()
 }
 
-/// Takes what somebody changed since it was applied out of what is wanted, and says what that is.
+/// Replaces wanted values with those that somebody edited since the last apply, and returns their fields.
 fn keep_edited(before: &Value, now: &Value, wanted: &mut Value) -> Vec<String> {
     let mut kept = Vec::new();
     for list in ["data", "binaryData"] {

@@ -1,4 +1,4 @@
-//! What is told of an applied object: neither its status nor who set which field, as under Tilt.
+//! The content of an applied object, without its status and field owners, as under Tilt.
 
 use kube::api::DynamicObject;
 use lilt_model::Uid;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// As the cluster returned it.
+/// Returns the content from the API server's response.
 pub(super) fn returned(object: &DynamicObject) -> Value {
     let mut content = serde_json::to_value(object).unwrap_or_default();
     if let Some(fields) = content.as_object_mut() {
@@ -23,7 +23,7 @@ pub(super) fn returned(object: &DynamicObject) -> Value {
     content
 }
 
-/// As it was applied, with what only the cluster knows.
+/// Returns the content of the manifest plus what only the cluster knows.
 pub(super) fn applied(body: &Value, object: &ObjectRef, uid: &Uid) -> Value {
     let mut content = body.clone();
     if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -1,7 +1,7 @@
-//! Which session deployed a workload last, so that sessions that deploy the same objects can name each other.
+//! Records which session deployed a workload last, so that sessions that deploy the same objects can name each other.
 //!
-//! The name is an annotation beside the manifest, with a field manager of its own: it is neither diff with manifests
-//! nor part of what makes an object another one, and an apply that changes nothing leaves it alone.
+//! The name is an annotation with its own field manager: it is not compared with manifests, not part of the
+//! fingerprint, and an apply that changes nothing does not touch it.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use kube::api::{Patch, PatchParams};
@@ -17,13 +17,13 @@ const RECORDING_MANAGER: &str = "lilt";
 /// Another session that deployed an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherDeployer {
-    /// What it calls itself.
+    /// The name of the session.
     pub name: String,
-    /// When it, or a later session that left no name, last changed the object.
+    /// When that session, or a later one that left no name, last changed the object.
     pub changed: Option<Timestamp>,
 }
 
-/// Who deployed an object last, if that is known and somebody else.
+/// Returns the session that deployed an object last if it is not `own`.
 pub(super) fn other(meta: &ObjectMeta, own: &str) -> Option<OtherDeployer> {
     let name = meta.annotations.as_ref()?.get(DEPLOYED_BY).filter(|name| *name != own)?;
     let entries = meta.managed_fields.as_deref().unwrap_or_default().iter();
@@ -36,8 +36,10 @@ pub(super) fn other(meta: &ObjectMeta, own: &str) -> Option<OtherDeployer> {
 }
 
 impl Target<'_> {
-    /// Notes on a changed workload who deployed it, and returns its metadata with the note: that of a Deployment has another
-    /// generation then. A workload does its work without the note, too.
+    /// Records the deployer on a changed workload and returns the new metadata, since the generation of a Deployment
+    /// changes with it.
+    ///
+    /// A failure is ignored: the workload runs without the record, too.
     pub(super) async fn record_deployer(&self, before: Option<&ObjectMeta>, own: &str) -> Option<ObjectMeta> {
         let recorded = before.and_then(|meta| meta.annotations.as_ref()?.get(DEPLOYED_BY));
         if recorded.is_some_and(|recorded| recorded == own) {

@@ -1,4 +1,4 @@
-//! Objects that are made once and that somebody filled in since: what they hold now is nowhere else.
+//! Finds create-once objects that were edited since: their data exists nowhere else, so they are not deleted.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use super::reference;
 use super::target::{CREATE_ONCE, MAX_LISTED_FIELDS, Target, is_create_once, is_immutable};
 use crate::connect::{Cluster, IN_CLUSTER};
 
-/// Why an object is not deleted, and how a person does it.
+/// An object that is not deleted: why, and how a person deletes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptObject {
-    /// With the namespace it is in.
+    /// Includes its namespace.
     pub object: ObjectRef,
-    /// Which fields are no longer what its manifest says; none if the API server does not tell.
+    /// The fields that differ from the manifest; empty if the API server does not report them.
     pub fields: Vec<String>,
-    /// What deletes it.
+    /// The command that deletes it.
     pub command: String,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for KeptObject {
 }
 
 impl Cluster {
-    /// Which of these objects a deletion leaves alone.
+    /// Returns those of these objects that a deletion would keep.
     pub async fn kept(&self, objects: &[Value]) -> Result<Vec<KeptObject>, Failure> {
         let mut all = Vec::new();
         for object in objects {
@@ -47,7 +47,7 @@ impl Cluster {
         Ok(all)
     }
 
-    /// None if it may go: it is not made once, is not there, or still is what its manifest says.
+    /// Returns none if the object may be deleted: it is not create-once, does not exist, or equals its manifest.
     pub(crate) async fn kept_object(&self, manifest: &Value) -> Result<Option<KeptObject>, Failure> {
         if !is_create_once(manifest) {
             return Ok(None);
@@ -71,7 +71,7 @@ impl Cluster {
                 }
                 fields
             }
-            // That it would have to be another object is an answer, too.
+            // The change of an immutable field is a difference, too.
             Err(error) if is_immutable(&error) => Vec::new(),
             Err(error) => return Err(target.refused(&error)),
         };
@@ -95,8 +95,10 @@ impl Target<'_> {
     }
 }
 
-/// Without what the API server writes: what is known of an object that was applied by hand is how the cluster returned it, and
-/// with that it could only be applied to the same version.
+/// Removes fields that the API server writes.
+///
+/// The manifest of an object that another tool applied comes from the cluster. With these fields it could only be
+/// applied to the same version.
 fn as_written(manifest: &Value) -> Value {
     let mut manifest = manifest.clone();
     if let Some(metadata) = manifest.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -107,10 +109,11 @@ fn as_written(manifest: &Value) -> Value {
     manifest
 }
 
-/// Labels and annotations hold no work of anybody's, and the manifest may lack those that lilt gave; which image was built
-/// is not in it at all.
+/// Whether a field holds data that somebody may have entered.
+///
+/// Labels, annotations and images do not: the manifest may lack those that lilt sets.
 fn is_content(path: &str) -> bool {
-    // Keys are what people call them.
+    // Keys of data are arbitrary names.
     if path.starts_with("data.") || path.starts_with("binaryData.") {
         return true;
     }
@@ -118,7 +121,8 @@ fn is_content(path: &str) -> bool {
     !noted && !path.ends_with(".image") && !path.ends_with(".imagePullPolicy")
 }
 
-/// What a ConfigMap or Secret holds besides: applying its manifest would leave that, so that no dry run tells of it.
+/// Returns entries of a ConfigMap or Secret that the manifest lacks. An apply would leave them, so a dry run does not
+/// report them.
 fn added(there: &DynamicObject, manifest: &Value) -> Vec<String> {
     let holds = |part: &str, key: &str| manifest.get(part).is_some_and(|it| it.get(key).is_some());
     let mut fields = Vec::new();

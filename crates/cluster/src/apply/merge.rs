@@ -1,11 +1,11 @@
-//! What becomes of an object that this machine merges: from what was applied before, what is wanted and what is there.
+//! The three-way merge of client-side apply: last applied, wanted and current object.
 //!
-//! Pure. As `kubectl apply` does it on the client: what was applied before and is not wanted any more goes, what others
-//! added stays. Lists whose elements Kubernetes tells apart by a key are merged element by element, others replaced.
+//! Pure. As in `kubectl apply`, fields that were applied and are not wanted any more are removed, and fields that
+//! others added stay. Lists with a merge key are merged element by element, other lists are replaced.
 
 use serde_json::{Map, Value};
 
-/// Lists of Kubernetes' own kinds that are merged, with what tells their elements apart.
+/// Lists of built-in kinds that are merged, with their merge keys.
 const MERGE_KEYS: &[(&str, &[&str])] = &[
     ("containers", &["name"]),
     ("initContainers", &["name"]),
@@ -14,7 +14,7 @@ const MERGE_KEYS: &[(&str, &[&str])] = &[
     ("volumes", &["name"]),
     ("volumeMounts", &["mountPath"]),
     ("volumeDevices", &["devicePath"]),
-    // Of containers, and of services.
+    // Of containers and of services.
     ("ports", &["containerPort", "port"]),
     ("imagePullSecrets", &["name"]),
     ("secrets", &["name"]),
@@ -25,18 +25,18 @@ const MERGE_KEYS: &[(&str, &[&str])] = &[
     ("ownerReferences", &["uid"]),
     ("webhooks", &["name"]),
 ];
-/// Of these, only one member may be set, so that a merge of two would be refused.
+/// Unions: only one member may be set, so that a merge of two would be invalid.
 const EXCLUSIVE: &[&str] = &["volumes", "resourceClaims", "strategy"];
-/// Lists of words of which others may have added some.
+/// Lists of strings to which others may add entries.
 const SETS: &[&str] = &["finalizers"];
 
-/// The object as it should be. `before` is null if it is not known.
+/// Returns the merged object. `before` is null if it is unknown.
 pub(crate) fn three_way(before: &Value, wanted: &Value, current: &Value) -> Value {
     let keyed = is_kubernetes(wanted);
     Merge { keyed }.value("", before, wanted, current)
 }
 
-/// What has to be sent so that `from` becomes `to` (RFC 7386); none if nothing has to.
+/// Returns the JSON merge patch (RFC 7386) from `from` to `to`; none if they are equal.
 pub(crate) fn patch(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(from), Value::Object(to)) = (from, to) else {
         return (from != to).then(|| to.clone());
@@ -53,7 +53,7 @@ pub(crate) fn patch(from: &Value, to: &Value) -> Option<Value> {
     (!changes.is_empty()).then_some(Value::Object(changes))
 }
 
-/// Whether it is one of Kubernetes' own kinds: of others nobody knows which lists are merged.
+/// Whether the kind is built in: the merge keys of other kinds are unknown.
 fn is_kubernetes(object: &Value) -> bool {
     let version = object["apiVersion"].as_str().unwrap_or_default();
     let group = version.split_once('/').map_or("", |(group, _)| group);
@@ -125,7 +125,7 @@ impl Merge {
     }
 }
 
-/// Whether all elements have the field and no two the same in it: names of variables may come twice.
+/// Whether all elements have the field, with different values. Environment variables, for example, may occur twice.
 fn is_unique_key(key: &str, elements: &[Value]) -> bool {
     elements.iter().enumerate().all(|(at, element)| {
         let value = element.get(key);
@@ -139,7 +139,7 @@ fn retain_fields(merged: &Value, wanted: &Map<String, Value>) -> Value {
     Value::Object(fields.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// A field that is null is one that is not there.
+/// Removes fields that are null.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

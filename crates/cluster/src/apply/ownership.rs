@@ -1,24 +1,25 @@
-//! Who set which field of an object, as the API server remembers it in `metadata.managedFields`.
+//! Field ownership, as the API server records it in `metadata.managedFields`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
 use kube::core::Status;
 use serde_json::{Value, json};
 
-/// Tilt's name there: who switches tools keeps the ownership of fields.
+/// Tilt's field manager: whoever switches between the tools keeps the ownership of fields.
 pub(super) const FIELD_MANAGER: &str = "tilt";
-/// In which `kubectl apply`, and Tilt, keep what they applied.
+/// The annotation in which `kubectl apply` and Tilt record what they applied.
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const KUBECTL_APPLY: &str = "kubectl-client-side-apply";
 
-/// What a tool that merged on its own machine has set becomes ours, so that what the manifest no longer names vanishes.
+/// Moves the fields that a client-side tool set to our manager, so that fields removed from the manifest are removed
+/// from the object.
 pub(super) struct Takeover {
-    /// All of `managedFields`, as it should be.
+    /// The new `managedFields`, complete.
     pub(super) entries: Vec<ManagedFieldsEntry>,
-    /// Whose they were; not our own name.
+    /// The previous managers, without our own.
     pub(super) from: Vec<String>,
 }
 
-/// None if no tool's are to be taken over.
+/// Returns none if there is nothing to take over.
 pub(super) fn takeover(meta: &ObjectMeta) -> Option<Takeover> {
     let entries = meta.managed_fields.as_deref().unwrap_or_default();
     let ours = entries.iter().find(|entry| is_ours(entry));
@@ -26,7 +27,7 @@ pub(super) fn takeover(meta: &ObjectMeta) -> Option<Takeover> {
     let (taken, mut left): (Vec<ManagedFieldsEntry>, Vec<ManagedFieldsEntry>) =
         entries.iter().cloned().partition(|entry| is_client_side(entry) && version(entry));
     let api_version = taken.first()?.api_version.clone();
-    // Of several, only those that speak of the same version can be joined.
+    // Only entries of the same API version can be merged.
     let (taken, others): (Vec<_>, Vec<_>) =
         taken.into_iter().partition(|entry| entry.api_version == api_version);
     left.extend(others);
@@ -48,20 +49,20 @@ pub(super) fn takeover(meta: &ObjectMeta) -> Option<Takeover> {
     Some(Takeover { entries: left, from: from.filter(|name| name != FIELD_MANAGER).collect() })
 }
 
-/// Whether we, or Tilt, or a tool before us have applied it.
+/// Whether lilt, Tilt or a client-side tool has applied the object.
 pub(super) fn was_applied(meta: &ObjectMeta) -> bool {
     let entries = meta.managed_fields.as_deref().unwrap_or_default();
     entries.iter().any(|entry| is_ours(entry) || is_client_side(entry))
 }
 
-/// Whether another tool has applied it after us: what was there before us became ours with our first apply.
+/// Whether another tool has applied the object after us. Earlier tools' fields became ours with our first apply.
 pub(super) fn is_applied_over(meta: &ObjectMeta) -> bool {
     let entries = meta.managed_fields.as_deref().unwrap_or_default();
     let is_other = |entry: &ManagedFieldsEntry| entry.manager.as_deref() != Some(FIELD_MANAGER);
     entries.iter().any(is_ours) && entries.iter().any(|entry| is_client_side(entry) && is_other(entry))
 }
 
-/// Whether an autoscaler says how many replicas there are.
+/// Whether an autoscaler sets the number of replicas.
 pub(crate) fn is_autoscaled(meta: &ObjectMeta) -> bool {
     let entries = meta.managed_fields.as_deref().unwrap_or_default();
     entries.iter().any(|entry| {
@@ -98,22 +99,22 @@ pub(crate) fn merge_fields(into: &mut Value, from: &Value) {
     }
 }
 
-/// A field that another manager set otherwise.
+/// A field that another manager set to another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Conflict {
     pub(super) manager: String,
-    /// `.data.key`
+    /// For example `.data.key`.
     pub(super) field: String,
 }
 
 impl Conflict {
-    /// The key of a ConfigMap or Secret that it is about.
+    /// Returns the field and key if the conflict is about an entry of a ConfigMap or Secret.
     pub(super) fn data_key(&self) -> Option<(&'static str, &str)> {
         let of = |list: &'static str| self.field.strip_prefix(&format!(".{list}.")).map(|key| (list, key));
         of("data").or_else(|| of("binaryData"))
     }
 
-    /// People change objects with kubectl's other commands.
+    /// Whether a person made the change, with one of kubectl's other commands.
     pub(super) fn is_manual_edit(&self) -> bool {
         self.manager.starts_with("kubectl")
     }
@@ -123,14 +124,14 @@ pub(super) fn conflicts(status: &Status) -> Vec<Conflict> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let told = causes.filter(|cause| cause.reason == "FieldManagerConflict");
     told.map(|cause| Conflict {
-        // conflict with "kubectl-edit" using apps/v1
+        // For example: conflict with "kubectl-edit" using apps/v1
         manager: cause.message.split('"').nth(1).unwrap_or("somebody").to_owned(),
         field: cause.field.clone(),
     })
     .collect()
 }
 
-/// `kubectl-edit (.data.key, .data.other), helm (.spec.replicas)`
+/// Formats managers and fields, for example `kubectl-edit (.data.key, .data.other), helm (.spec.replicas)`.
 pub(super) fn describe_owners(conflicts: &[Conflict]) -> String {
     let mut managers: Vec<&str> = conflicts.iter().map(|conflict| conflict.manager.as_str()).collect();
     managers.sort_unstable();

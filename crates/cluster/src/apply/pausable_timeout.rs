@@ -1,11 +1,11 @@
-//! The time that applying one object may take. While something is on its way out it stands still.
+//! A timeout for applying one object that is paused while another object is being deleted.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// When it ends; none while it stands still.
+/// The deadline; none while it is paused. A channel because `run` has to be woken when it changes.
 pub(super) struct PausableTimeout(watch::Sender<Option<Instant>>);
 
 impl PausableTimeout {
@@ -13,7 +13,7 @@ impl PausableTimeout {
         Self(watch::Sender::new(Some(Instant::now() + time)))
     }
 
-    /// Works within it; none if that took too long.
+    /// Runs `work`; returns none if the time is up first.
     pub(super) async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut changes = self.0.subscribe();
         tokio::pin!(work);
@@ -28,14 +28,14 @@ impl PausableTimeout {
             tokio::select! {
                 biased;
                 done = &mut work => return Some(done),
-                // The sender lives as long as we do.
+                // The sender is a field of `self`, so the channel is open.
                 _ = changes.changed() => {}
                 () = elapsed => return None,
             }
         }
     }
 
-    /// Stops the clock, and says what is left.
+    /// Stops the clock and returns the remaining time.
     pub(super) fn pause(&self) -> Duration {
         let until = self.0.send_replace(None);
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))

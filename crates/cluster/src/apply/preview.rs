@@ -1,4 +1,4 @@
-//! What an apply would do, by asking the API server to do it and not to keep it.
+//! Previews an apply with dry-run requests.
 
 use futures_util::stream::{self, StreamExt as _};
 use kube::api::DynamicObject;
@@ -15,21 +15,21 @@ use crate::difference::{FieldChange, differences};
 use crate::error::{causes_of_status, is_not_found};
 use crate::inject::agent::{strip_agent, strip_image_content, uses_agent};
 
-/// What would become of an object.
+/// What applying an object would do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Preview {
     Create,
     Unchanged,
     Change(Vec<FieldChange>),
-    /// It would be deleted and made anew; why.
+    /// Delete and create it again, with the reason.
     Recreate(String),
-    /// It would be left as it is, although it differs: it is made only once.
+    /// Keep it although it differs, because it is only created once.
     Keep(Vec<FieldChange>),
     Refused(Failure),
 }
 
 impl Cluster {
-    /// What applying each object would do, in the order given. Nothing is changed.
+    /// Returns what applying each object would do, in the order given, without changing anything.
     pub async fn preview(
         &self,
         objects: &[Value],
@@ -38,7 +38,8 @@ impl Cluster {
         self.preview_among(objects, objects, merge).await
     }
 
-    /// The same, where `all` come with them: namespaces and definitions that are not there yet.
+    /// Like [`Self::preview`], for objects that are applied together with `all`: namespaces and CRDs among those may
+    /// not exist yet.
     pub async fn preview_among(
         &self,
         objects: &[Value],
@@ -53,9 +54,10 @@ impl Cluster {
         Ok(stream::iter(work).buffered(MAX_CONCURRENT).collect().await)
     }
 
-    /// Which fields of an object in the cluster are not as its manifest says; none if it is not there. What others fill
-    /// in by right does not count: the certificates of webhooks, an autoscaler's replicas.
-    /// Without a way to merge: of what somebody else applied.
+    /// Returns the fields of an object that differ from its manifest; none if the object does not exist.
+    ///
+    /// Legitimate changes do not count: the certificates of webhooks, an autoscaler's replicas. `merge` is none for
+    /// objects that another tool applied.
     pub async fn drift(
         &self,
         manifest: &Value,
@@ -64,7 +66,7 @@ impl Cluster {
         Ok(self.drift_and_deployer(manifest, merge, "").await?.map(|(changes, _)| changes))
     }
 
-    /// The same, with the session that deployed it last if that is another than `own`.
+    /// Like [`Self::drift`], with the session that deployed the object last unless that is `own`.
     pub async fn drift_and_deployer(
         &self,
         manifest: &Value,
@@ -86,7 +88,7 @@ impl Cluster {
         let scaled = is_autoscaled(&meta);
         let by_right = |path: &str| path.ends_with("caBundle") || (scaled && path == "spec.replicas");
         changes.retain(|change| !by_right(&change.path));
-        // Told from the manifest's side: what it says, and what is there.
+        // Seen from the manifest: before is what it says, after is what the cluster has.
         for change in &mut changes {
             std::mem::swap(&mut change.before, &mut change.after);
         }
@@ -132,20 +134,20 @@ impl Target<'_> {
         self.diff(body, merge).await.map_err(|error| self.refused(&error))
     }
 
-    /// The object as it is against what it would become if what is in the body were as it says, whoever set it.
+    /// Compares the object with the result of forcing every field of `body`, whoever owns it.
     async fn diff_forced(&self, body: &Value) -> kube::Result<Vec<FieldChange>> {
         let before = self.api.get(&self.object.name).await?;
         let after = self.patch(body, true, true).await?;
         Ok(differences(&value(before)?, &value(after)?))
     }
 
-    /// The object as it is against what it would become.
+    /// Compares the object with the result of applying `body`.
     pub(super) async fn diff(&self, body: &Value, merge: ServerSideApply) -> kube::Result<Vec<FieldChange>> {
         let before = self.api.get(&self.object.name).await?;
         let options = WriteOptions { merge, overwrite: true, dry: true };
         let after = self.write(body, Some(&before.metadata), options, &mut Vec::new()).await?;
         let (mut before, mut after) = (value(before)?, value(after)?);
-        // A manifest knows nothing of what live updates need in its pods.
+        // Manifests do not contain what live updates add to pods.
         if !uses_agent(body) {
             strip_agent(&mut before, &mut after);
         }
@@ -162,7 +164,7 @@ impl Target<'_> {
         let options = WriteOptions { merge, overwrite: true, dry: true };
         match self.write(body, None, options, &mut Vec::new()).await {
             Ok(_) => Ok(Preview::Create),
-            // Its namespace comes with the same apply.
+            // The same apply creates its namespace.
             Err(error) if is_not_found(&error) && creates_namespace(all, &self.object.namespace) => {
                 Ok(Preview::Create)
             }

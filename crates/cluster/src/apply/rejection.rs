@@ -1,4 +1,4 @@
-//! The words for an object that was not applied.
+//! Failures of objects that the API server did not accept.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn missing(object: &ObjectRef, message: String) -> Failure {
     }
 }
 
-/// The API server says it with the code of missing rights.
+/// The API server reports an exceeded quota with the status code of missing permissions.
 pub(super) fn is_quota(status: &Status) -> bool {
     status.message.contains("exceeded quota")
 }
@@ -40,7 +40,7 @@ pub(super) fn quota(object: &ObjectRef, status: &Status) -> Failure {
     ))
 }
 
-/// What cannot be changed would have to be deleted, and more would go with it.
+/// An immutable field changed, and deleting the object would lose more than the object itself.
 pub(super) fn not_replaceable(object: &ObjectRef, status: &Status) -> Failure {
     let goes = match object.kind.as_str() {
         "CustomResourceDefinition" => "all objects of its kind",
@@ -85,7 +85,8 @@ pub(super) fn rejected(object: &ObjectRef, status: &Status) -> Failure {
     failure
 }
 
-/// The API server repeats kind, name and every cause in one long sentence: leave out what is said elsewhere.
+/// The API server repeats kind, name and every cause in one long sentence: leaves out what the failure says
+/// elsewhere.
 fn summary(object: &ObjectRef, status: &Status) -> String {
     let causes = status.details.as_ref().map_or(0, |details| details.causes.len());
     if status.code == 422 && causes > 1 {

@@ -1,5 +1,7 @@
-//! The API server merges. A conflict never stops an update: what earlier tools set is taken over, the rest is forced,
-//! and what people edited in ConfigMaps and Secrets stays unless they want it otherwise.
+//! Server-side apply.
+//!
+//! A conflict never stops an update: fields of earlier tools are taken over, other conflicts are forced, and what
+//! people edited in ConfigMaps and Secrets is kept unless they ask to overwrite it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,11 +23,11 @@ impl Target<'_> {
         remarks: &mut Vec<Remark>,
     ) -> kube::Result<DynamicObject> {
         let keeps = !options.overwrite && matches!(self.object.kind.as_str(), "ConfigMap" | "Secret");
-        // What a person applied since is an edit like any other.
+        // An apply with another tool counts as an edit.
         let edited = keeps && before.is_some_and(ownership::is_applied_over);
         if let Some(takeover) = before.filter(|_| !edited).and_then(ownership::takeover) {
             if options.dry {
-                // Taking over is a change of its own: what both come to is what merging here comes to.
+                // A dry run cannot combine takeover and apply; client-side apply has the same result.
                 return self.write_client_side(body, options, remarks).await;
             }
             self.take_over(takeover, remarks).await?;
@@ -72,7 +74,7 @@ impl Target<'_> {
         self.api.patch(&self.object.name, &parameters, &Patch::Apply(body)).await
     }
 
-    /// Should somebody change the object meanwhile, the next apply takes over.
+    /// If somebody changes the object meanwhile, the next apply takes over.
     async fn take_over(&self, takeover: ownership::Takeover, remarks: &mut Vec<Remark>) -> kube::Result<()> {
         let parameters =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
@@ -86,8 +88,10 @@ impl Target<'_> {
     }
 }
 
-/// What the API server lets pass: nobody applies the bookkeeping of an exported object, and of a Secret it knows owners
-/// only of `data`, and gives back nothing else.
+/// Returns the object in the form that server-side apply accepts.
+///
+/// Removes `managedFields` of exported objects. Converts `stringData` of Secrets to `data`: the API server tracks
+/// owners only of the latter, and returns nothing else.
 pub(super) fn acceptable(body: &Value) -> Value {
     let mut body = body.clone();
     if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -1,4 +1,4 @@
-//! One object and where it goes.
+//! Applies one object.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ use crate::fingerprint;
 use crate::inject::has_pod_template;
 use crate::kinds::Kind;
 
-/// An object with this annotation is made where it is missing and otherwise left as it is.
+/// An object with this annotation is created if it is missing and otherwise not changed.
 pub(crate) const CREATE_ONCE: &str = "lilt.dev/create-once";
-/// How long something that is to be made anew may take to go, beyond the time that it is given by its manifest.
+/// How long a deletion before a recreation may take, in addition to the object's grace period.
 const DELETION_TIMEOUT: Duration = Duration::from_secs(30);
-/// How bulk fields of a difference are listed_fields.
+/// How many fields of a difference a message lists.
 pub(super) const MAX_LISTED_FIELDS: usize = 10;
 
 pub(super) struct Target<'a> {
@@ -33,17 +33,19 @@ pub(super) struct Target<'a> {
     pub(super) kind: Kind,
 }
 
-/// How one request is meant.
+/// How one object is written.
 #[derive(Clone, Copy)]
 pub(super) struct WriteOptions {
     pub(super) merge: ServerSideApply,
     pub(super) overwrite: bool,
-    /// Nothing is changed: the answer says what would be.
+    /// Changes nothing; the response is the object as it would be.
     pub(super) dry: bool,
 }
 
 impl Target<'_> {
-    /// What is known to be so already. Jobs are always looked at: whether they are done is not in their metadata.
+    /// Returns the result without an apply if the object is known and unchanged.
+    ///
+    /// Jobs are always read, because their completion is not in their metadata.
     pub(super) async fn unchanged(
         &self,
         object: &ObjectRef,
@@ -109,14 +111,14 @@ impl Target<'_> {
             }
             Err(error) => return Err(self.refused(&error)),
         };
-        // An apply may land on an object that is on its way out, and would go with it.
+        // The object was being deleted when it was applied.
         if after.metadata.deletion_timestamp.is_some() {
             recreated = true;
             self.wait_deleted(after.metadata.uid.as_deref(), limit).await?;
             let again = self.write(body, None, write, &mut remarks).await;
             after = again.map_err(|error| self.refused(&error))?;
         }
-        // Not by the version of the object: controllers write into its status meanwhile.
+        // The resource version also changes with the status.
         let is_as_before = before.as_ref().is_some_and(|before| {
             fingerprint::fingerprint(before) == fingerprint::fingerprint(&after.metadata)
         });
@@ -156,7 +158,7 @@ impl Target<'_> {
         }
     }
 
-    /// It is there and is not to be changed: only what differs is listed_fields.
+    /// Leaves an existing create-once object unchanged and reports its differences.
     async fn keep_existing(
         &self,
         body: &Value,
@@ -180,14 +182,14 @@ impl Target<'_> {
         Ok(Applied { remarks, ..self.applied(body, before) })
     }
 
-    /// More would go with it than comes back with its manifest: data, or all objects of a kind.
+    /// Whether deleting the object loses more than its manifest recreates: data, or all objects of a kind.
     pub(super) fn deletion_loses_data(&self) -> bool {
         const HOLDERS: [&str; 4] =
             ["PersistentVolumeClaim", "PersistentVolume", "CustomResourceDefinition", "Namespace"];
         HOLDERS.contains(&self.object.kind.as_str())
     }
 
-    /// One request, or some that together are one.
+    /// Writes the object, with one or several requests.
     pub(super) async fn write(
         &self,
         body: &Value,
@@ -212,7 +214,7 @@ impl Target<'_> {
         }
     }
 
-    /// Unreadable is no obstacle: then we do not know what changed, and say that it did.
+    /// Returns none also if the metadata cannot be read: the object then counts as changed.
     pub(super) async fn metadata(&self) -> Option<ObjectMeta> {
         self.api.get_metadata_opt(&self.object.name).await.ok().flatten().map(|object| object.metadata)
     }
@@ -229,7 +231,7 @@ impl Target<'_> {
         self.wait_deleted(uid.as_deref(), limit).await
     }
 
-    /// How long that takes is for the pod to say: it does not count as time of the apply.
+    /// Waits for the end of a deletion. The pods decide how long that takes, so the timeout of the apply is paused.
     async fn wait_deleted(&self, uid: Option<&str>, limit: &PausableTimeout) -> Result<(), Failure> {
         let remaining = limit.pause();
         let since = Instant::now();
@@ -249,7 +251,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// A definition is served only once its names are accepted.
+    /// Waits until the names of a CRD are accepted: it is not served before.
     pub(super) async fn wait_established(&self) -> Result<(), Failure> {
         loop {
             let definition = self.api.get(&self.object.name).await.map_err(|error| self.refused(&error))?;
@@ -298,15 +300,15 @@ fn is_complete(object: &DynamicObject) -> bool {
     conditions.is_some_and(|conditions| conditions.iter().any(met))
 }
 
-/// As Tilt guesses it, and a little more: the API server has no code of its own for it.
+/// Detects a change of an immutable field, for which the API server has no code. A superset of Tilt's check.
 pub(super) fn is_immutable(error: &kube::Error) -> bool {
     const WORDS: [&str; 3] = ["field is immutable", "Forbidden:", "may not change once set"];
     status(error)
         .is_some_and(|status| status.code == 422 && WORDS.iter().any(|words| status.message.contains(words)))
 }
 
-/// What server-side apply cannot take and client-side apply does: a list with two elements of one name, a field that the
-/// kind does not have.
+/// Whether server-side apply cannot handle an object that client-side apply can: a list with duplicate names, an
+/// unknown field.
 fn is_untypable(error: &kube::Error) -> bool {
     status(error).is_some_and(|status| {
         ["duplicate entries for key", "field not declared in schema"]

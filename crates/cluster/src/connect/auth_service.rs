@@ -1,5 +1,8 @@
-//! The transport to one API server, with whatever login is good now: that of kubeconfig, or what its login command gives. All
-//! clones of a client go through one service, so that a new login serves them all.
+//! Sends requests to one API server with valid credentials, and refreshes those when they expire.
+//!
+//! All clones of a client share one service, so that a login serves them all. What they share is a `watch` channel of
+//! the current [`State`]: requests read it, and whoever refreshes the credentials replaces it. The semaphore makes
+//! sure that only one login runs.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -22,20 +25,20 @@ use super::credentials::{CredentialSource, Origin};
 use super::exec_plugin::{self, Credentials, LoginError, PluginOutput};
 use super::transport::{self, Transport};
 
-/// A login command that failed is not run again for so long: many ask at once.
+/// How long a failed login is not retried: many requests fail at the same time.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(2);
-/// The delay doubles with each failure up to this: every start of some commands opens a browser window.
+/// The delay doubles with each failure up to this. Some login commands open a browser window each time.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
 
 pub(super) struct AuthRefreshService {
     state: watch::Sender<State>,
-    /// Of running the login command: who comes meanwhile waits for its answer.
+    /// Held while credentials are fetched: concurrent requests wait for the result.
     refreshing: Semaphore,
     output: PluginOutput,
 }
 
 struct State {
-    /// Without the source of its credentials.
+    /// Without its credential source.
     config: Config,
     source: Option<CredentialSource>,
     login: LoginState,
@@ -44,7 +47,7 @@ struct State {
 
 #[derive(Clone)]
 enum LoginState {
-    /// Not asked for, or not accepted.
+    /// Not requested yet, or rejected by the server.
     None,
     Valid(Credentials),
     Failed(LoginFailure),
@@ -53,9 +56,9 @@ enum LoginState {
 #[derive(Clone)]
 struct LoginFailure {
     cause: LoginError,
-    /// When the login command may run again.
+    /// When the login may be retried.
     retry_at: Instant,
-    /// From the failure until then.
+    /// The time from the failure until then.
     delay: Duration,
 }
 
@@ -70,7 +73,7 @@ impl LoginFailure {
 }
 
 impl AuthRefreshService {
-    /// The login command is asked when the first request needs it.
+    /// Fetches no credentials yet: the first request that needs them does.
     pub(super) fn new(config: Config, origin: Origin, output: PluginOutput) -> Result<Self, Error> {
         Ok(Self {
             state: watch::Sender::new(State::new(config, origin)?),
@@ -79,7 +82,7 @@ impl AuthRefreshService {
         })
     }
 
-    /// From now on with this configuration.
+    /// Replaces configuration and credential source.
     pub(super) fn reload(&self, config: Config, origin: Origin) -> Result<(), Error> {
         self.state.send_replace(State::new(config, origin)?);
         Ok(())
@@ -103,13 +106,13 @@ impl AuthRefreshService {
         Ok(response)
     }
 
-    /// The transport, and the login that goes with it.
+    /// Returns the transport and the credentials for a request.
     async fn authenticate(&self) -> Result<(Transport, Option<Credentials>), BoxError> {
         if let Some(open) = self.cached() {
             return Ok(open?);
         }
         let _permit = self.refreshing.acquire().await;
-        // Somebody may have asked meanwhile.
+        // Another request may have fetched them meanwhile.
         if let Some(open) = self.cached() {
             return Ok(open?);
         }
@@ -117,7 +120,7 @@ impl AuthRefreshService {
             return Ok((self.transport(), None));
         };
         let credentials = source.get(&self.output).await.and_then(|credentials| {
-            // The error would show what it could not read, and that may be the key.
+            // The error is dropped because it might contain the key.
             self.store(credentials.clone(), &source)
                 .map(|()| credentials)
                 .map_err(|_| exec_plugin::unusable())
@@ -134,7 +137,7 @@ impl AuthRefreshService {
         }
     }
 
-    /// None: the login command must be asked.
+    /// Returns none if credentials have to be fetched.
     fn cached(&self) -> Option<Result<(Transport, Option<Credentials>), LoginError>> {
         let state = self.state.borrow();
         match (&state.source, &state.login) {
@@ -153,7 +156,7 @@ impl AuthRefreshService {
         self.state.borrow().transport.clone()
     }
 
-    /// Another certificate is for connections that are made from now on.
+    /// Stores fetched credentials. Another certificate applies to new connections.
     fn store(&self, credentials: Credentials, source: &CredentialSource) -> Result<(), Error> {
         let before = match &self.state.borrow().login {
             LoginState::Valid(before) => before.identity.clone(),
@@ -178,7 +181,7 @@ impl AuthRefreshService {
         Ok(())
     }
 
-    /// Lets the next request run a login command that has failed, without a delay.
+    /// Lets the next request retry a failed login without a delay.
     pub(super) fn retry_login(&self) {
         self.state.send_if_modified(|state| {
             let has_failed = matches!(state.login, LoginState::Failed(_));
@@ -189,7 +192,7 @@ impl AuthRefreshService {
         });
     }
 
-    /// It was not accepted: the next request asks for another one.
+    /// Drops credentials that the server rejected, so that the next request fetches others.
     fn discard(&self, refused: &Credentials) {
         self.state.send_if_modified(|state| {
             let is_it = matches!(&state.login, LoginState::Valid(credentials) if credentials == refused);
@@ -213,7 +216,7 @@ impl State {
     }
 }
 
-/// What a client asks.
+/// The service that a `kube::Client` calls.
 struct AuthenticatedClient(Arc<AuthRefreshService>);
 
 impl Service<Request<Body>> for AuthenticatedClient {

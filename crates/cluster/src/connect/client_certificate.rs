@@ -1,5 +1,6 @@
-//! Client certificates of X.509 version 1, which some clusters still give out (MicroK8s). rustls refuses to look into them,
-//! but only the server has to: they are shown to it as they are.
+//! Accepts client certificates of X.509 version 1, which some clusters still issue (MicroK8s).
+//!
+//! rustls refuses to parse them, but only the server has to: they are sent unchanged.
 #![allow(clippy::disallowed_methods, reason = "certificates that kubeconfig names are read here")]
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 
-/// As kube makes it, and for such certificates, too.
+/// Returns the TLS configuration of kube, also for such certificates.
 pub(super) fn tls(config: &Config) -> Result<rustls::ClientConfig, Error> {
     let error = match config.rustls_client_config() {
         Err(error) if crate::error::causes(&error).contains("UnsupportedCertVersion") => error,
@@ -30,7 +31,7 @@ pub(super) fn tls(config: &Config) -> Result<rustls::ClientConfig, Error> {
 }
 
 fn read_unverified(user: &AuthInfo) -> Option<CertifiedKey> {
-    // Only so are secrets given out.
+    // Serializing is the only way to read secrets from kube's types.
     let user = serde_json::to_value(user).ok()?;
     let read = |field: &str| {
         let data = user[format!("{field}-data")].as_str().filter(|data| !data.is_empty());

@@ -1,4 +1,4 @@
-//! The contexts of the kubeconfig files: their clusters, namespaces and the product that created the cluster.
+//! Reads the contexts of kubeconfig files: their clusters, namespaces and the product that created the cluster.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::kubeconfig::KubeconfigFile;
 
-/// Returns a context, or else the current one. The first file that has a value wins, as with kubectl.
+/// Returns a context by name, or the current one. The first file that has a value wins, as with kubectl.
 pub(super) fn context_of(files: &[KubeconfigFile], wanted: Option<&str>) -> Option<KubeContext> {
     let documents = files.iter().flat_map(|file| &file.documents);
     let mut current = documents.filter_map(|document| document.get("current-context")?.as_str());
@@ -24,7 +24,7 @@ pub(super) fn context_of(files: &[KubeconfigFile], wanted: Option<&str>) -> Opti
     })
 }
 
-/// Infers who created a cluster from the paths of its certificate and of the file that has the context (`origin`).
+/// Infers the product that created a cluster from the paths of its certificate and of the context's file (`origin`).
 fn product_by_files(
     files: &[KubeconfigFile],
     cluster: &str,
@@ -38,7 +38,7 @@ fn product_by_files(
     Product::of_files(authority.as_deref(), origin, home)
 }
 
-/// Resolves `.` and `..` by the text of the path alone.
+/// Resolves `.` and `..` lexically.
 fn without_dots(path: &Path) -> PathBuf {
     let mut resolved = PathBuf::new();
     for component in path.components() {
@@ -65,7 +65,7 @@ pub(super) fn contexts(files: &[KubeconfigFile]) -> Vec<KubeContext> {
     contexts
 }
 
-/// Returns the entries of a list that have this name, with their files.
+/// Returns the entries of a list by name, with their files.
 pub(super) fn entries_named<'f>(
     files: &'f [KubeconfigFile],
     list: &'f str,

@@ -1,5 +1,5 @@
-//! Where credentials come from that are not in the kubeconfig itself: an exec plugin, an identity
-//! provider or a token file.
+//! The sources of credentials that are not in the kubeconfig itself: exec plugins, identity providers and token
+//! files.
 #![allow(clippy::disallowed_methods, reason = "token files that kubeconfig names are read here")]
 
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use kube::config::ExecConfig;
 use super::exec_plugin::{self, Credentials, LoginError, PluginOutput};
 use super::oidc::Oidc;
 
-/// Token files are read again after this time, as client-go does.
+/// Token files are reread after this time, as in client-go.
 const TOKEN_FILE_PERIOD: SignedDuration = SignedDuration::from_secs(60);
 
-/// The kubeconfig file that has the user, and the user's name in it; none inside a pod.
+/// The kubeconfig file that contains the user, and the user's name; none inside a pod.
 pub(super) type Origin = Option<(PathBuf, String)>;
 
 #[derive(Clone)]
@@ -26,12 +26,12 @@ pub(super) enum CredentialSource {
 }
 
 impl CredentialSource {
-    /// Takes the source out of a configuration, so that kube does not use it, too.
+    /// Removes the source from a configuration, so that kube does not use it as well.
     pub(super) fn take_from(config: &mut Config, origin: Origin) -> Option<Self> {
         let user = &mut config.auth_info;
         let (exec, file) = (user.exec.take(), user.token_file.take());
         let oidc = user.auth_provider.take_if(|provider| provider.name == "oidc");
-        // Credentials that are written down win.
+        // Static credentials win.
         if user.token.is_some() || user.username.is_some() || user.auth_provider.is_some() {
             return None;
         }
@@ -54,7 +54,7 @@ impl CredentialSource {
 #[derive(Clone)]
 pub(super) struct TokenFile {
     path: PathBuf,
-    /// Serves while the file cannot be read: some processes remove it after the start.
+    /// Used while the file cannot be read: some processes remove it after the start.
     last: Option<HeaderValue>,
 }
 

@@ -1,7 +1,7 @@
-//! Exec plugins: commands of a kubeconfig that print credentials.
+//! Runs exec plugins: commands named in a kubeconfig that print credentials.
 //!
-//! They get the terminal if they want it and nothing else reads it. What they print on stderr, such as a device code, is passed on at once
-//! and becomes part of the failure.
+//! They get the terminal if they want it and nothing else reads it. Their stderr, for example a device code, is
+//! passed on line by line and becomes part of the failure.
 #![expect(clippy::disallowed_methods, reason = "login commands are run here")]
 
 use std::fmt;
@@ -19,18 +19,18 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
-/// People may have to log in in a browser meanwhile.
+/// Long, because people may have to log in in a browser.
 const TIMEOUT: Duration = Duration::from_secs(15 * 60);
-/// What expires so soon counts as expired: a request takes its time.
+/// Seconds before their expiry from which credentials count as expired, because a request takes time.
 const EXPIRY_MARGIN: i64 = 10;
-/// How much of a command's stderr_pipe is shown.
+/// How many lines of stderr a failure contains.
 const MAX_OUTPUT_LINES: usize = 10;
-/// A prompt has no line break: the beginning of a line is passed on when nothing follows for this long.
+/// Prompts have no line break: a partial line is passed on when nothing follows for this long.
 const PROMPT_DELAY: Duration = Duration::from_millis(300);
-/// How long stderr is read after the plugin has ended, in case a process that it started holds it open.
+/// How long stderr is read after the plugin has exited, in case a child process holds it open.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// Receives what exec plugins print on stderr, line by line, as soon as it is printed.
+/// Receives the stderr of exec plugins line by line, as soon as it is printed.
 #[derive(Clone, Default)]
 pub struct PluginOutput {
     receive: Option<Arc<ReceiveLine>>,
@@ -44,13 +44,13 @@ impl PluginOutput {
         Self { receive: Some(Arc::new(receive)), is_terminal_free: false }
     }
 
-    /// For callers that do not read the terminal: plugins may ask there for a password or a code.
+    /// Lets plugins use the terminal. For callers that do not read it themselves.
     #[must_use]
     pub fn with_terminal(self) -> Self {
         Self { is_terminal_free: true, ..self }
     }
 
-    /// The same terminal, with another receiver.
+    /// Returns a copy with another receiver.
     #[must_use]
     pub fn with_receiver(&self, receive: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { receive: Some(Arc::new(receive)), ..*self }
@@ -70,12 +70,12 @@ impl fmt::Debug for PluginOutput {
     }
 }
 
-/// What a login command gave.
+/// The credentials that a plugin returned.
 #[derive(Clone, PartialEq)]
 pub(super) struct Credentials {
-    /// The header with its token.
+    /// The `Authorization` header.
     pub(super) token: Option<HeaderValue>,
-    /// Certificate and key.
+    /// Certificate and key, in PEM.
     pub(super) identity: Option<(String, String)>,
     pub(super) expires: Option<Timestamp>,
 }
@@ -86,14 +86,14 @@ impl Credentials {
     }
 }
 
-/// Why there is no login.
+/// Why there are no credentials.
 #[derive(Clone, Debug)]
 pub(crate) struct LoginError {
-    /// In one line.
+    /// One line.
     pub(crate) message: String,
-    /// What the command output.
+    /// What the plugin printed.
     pub(crate) output: String,
-    /// What kubeconfig says to whoever lacks the command.
+    /// How to install the plugin, if kubeconfig says so.
     pub(crate) hint: String,
 }
 
@@ -159,7 +159,8 @@ pub(super) async fn run(exec: &ExecConfig, output: &PluginOutput) -> Result<Cred
     read(&ended.stdout).map_err(|why| failed(format!("gave no login: {why}"), &ended.stderr))
 }
 
-/// Whether a plugin asks people if it can. The default of `v1beta1` and older says so, too; later versions have none.
+/// Whether a plugin is interactive when a terminal is available. That is the default of `v1beta1` and older; later
+/// versions have no default.
 fn wants_terminal(exec: &ExecConfig, output: &PluginOutput) -> bool {
     let wants = matches!(exec.interactive_mode, None | Some(ExecInteractiveMode::IfAvailable));
     wants && output.is_terminal_free
@@ -196,7 +197,7 @@ async fn run_to_end(mut command: Command, output: &PluginOutput) -> std::io::Res
     Ok(Ended { status, stdout, stderr })
 }
 
-/// Passes on each line as soon as it is complete, and prompts after a moment.
+/// Passes on each line as soon as it is complete, and prompts after a delay.
 async fn forward(mut from: impl AsyncRead + Unpin, all: &mut Vec<u8>, output: &PluginOutput) {
     let mut sent = 0;
     loop {
@@ -222,7 +223,7 @@ async fn forward(mut from: impl AsyncRead + Unpin, all: &mut Vec<u8>, output: &P
     }
 }
 
-/// The error for a certificate and a key that cannot be used. Only exec plugins give any.
+/// Returns the error for an invalid certificate or key. Only exec plugins return certificates.
 pub(super) fn unusable() -> LoginError {
     LoginError {
         message: "the login command of kubeconfig gave a certificate or a key that cannot be used".to_owned(),
@@ -231,7 +232,7 @@ pub(super) fn unusable() -> LoginError {
     }
 }
 
-/// What is asked of it.
+/// Returns the value of `KUBERNETES_EXEC_INFO`.
 fn exec_info(exec: &ExecConfig, is_interactive: bool) -> String {
     let mut spec = json!({"interactive": is_interactive});
     if let Some(cluster) = exec.cluster.as_ref().filter(|_| exec.provide_cluster_info) {
@@ -241,7 +242,7 @@ fn exec_info(exec: &ExecConfig, is_interactive: bool) -> String {
 }
 
 fn read(answer: &[u8]) -> Result<Credentials, String> {
-    // JSON by the book; some print YAML, of which it is a part.
+    // The protocol requires JSON; some plugins print YAML, a superset of it.
     let answer = yaml::document(&yaml::decode(answer)).map_err(|error| error.to_string())?;
     let answer: ExecCredential = serde_json::from_value(answer).map_err(|error| error.to_string())?;
     let status = answer.status.ok_or("its answer has no status")?;
@@ -256,7 +257,7 @@ fn read(answer: &[u8]) -> Result<Credentials, String> {
     Ok(Credentials { token, identity, expires })
 }
 
-/// Returns the header for a token.
+/// Returns the `Authorization` header for a token.
 pub(super) fn bearer(token: &str) -> Result<HeaderValue, String> {
     let header = HeaderValue::try_from(format!("Bearer {token}"));
     let mut header = header.map_err(|_| "its token contains control characters".to_owned())?;
@@ -319,7 +320,7 @@ mod tests {
             .is_err_and(|failed| failed.message.ends_with("exit status: 5"))
         );
     }
-    /// A device code is of use only while the plugin waits for it.
+    /// A device code is useless once the plugin has ended.
     #[tokio::test]
     async fn stderr_is_passed_on_while_the_plugin_runs() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! Brings the entries of a context into the form that client-go's `clientcmd` gives them, where kube differs.
+//! Normalizes the entries of a context the way client-go's `clientcmd` does, where kube differs.
 //!
-//! Empty strings mean "not set", a key counts only with its certificate, and of several kinds of credentials those count
-//! that kubectl would use. Contradictions that kubectl refuses are errors.
+//! Empty strings mean "not set", a key counts only with its certificate, and of several kinds of credentials
+//! kubectl's choice is used. Contradictions that kubectl rejects are errors.
 #![allow(clippy::disallowed_methods, reason = "a token file that kubeconfig names is read here")]
 
 use kube::config::{AuthInfo, Cluster, Kubeconfig};
@@ -13,7 +13,7 @@ type Fields = Map<String, Value>;
 
 const CERTIFICATE: &[&str] = &["client-certificate", "client-certificate-data"];
 
-/// Normalizes the cluster and the user of a context. The error is the cause in one line.
+/// Normalizes the cluster and the user of a context. The error is a single line.
 pub(super) fn normalize(kubeconfig: &mut Kubeconfig, context: &str) -> Result<(), String> {
     let Some(named) = kubeconfig.contexts.iter_mut().find(|known| known.name == context) else {
         return Ok(());
@@ -59,7 +59,7 @@ fn normalize_user(user: &AuthInfo, is_secure: bool) -> Result<AuthInfo, String> 
         }
     }
     if !is_secure {
-        // As kubectl: no credentials are sent without TLS.
+        // Like kubectl, send no credentials without TLS.
         fields.retain(|name, _| name.starts_with("as"));
         return rebuild(fields);
     }
@@ -68,14 +68,14 @@ fn normalize_user(user: &AuthInfo, is_secure: bool) -> Result<AuthInfo, String> 
         fields.retain(|name, _| !name.starts_with("client-key"));
     }
     if has(&fields, &["token"]) && has(&fields, &["tokenFile"]) {
-        // The file wins as long as it can be read.
+        // The file wins as long as it is readable.
         let file = fields["tokenFile"].as_str().map(std::fs::read_to_string);
         let is_usable = file.is_some_and(|text| text.is_ok_and(|text| !text.trim().is_empty()));
         fields.remove(if is_usable { "token" } else { "tokenFile" });
     }
     if let Some(file) = fields.get("tokenFile").and_then(Value::as_str) {
         match std::fs::read(file) {
-            // It is read again when it is needed.
+            // It is reread when it is needed.
             Err(error) if !lilt_model::os_error::is_shortage(&error) => {
                 return Err(format!("cannot read the tokenFile {file}: {error}"));
             }
@@ -96,7 +96,7 @@ fn normalize_user(user: &AuthInfo, is_secure: bool) -> Result<AuthInfo, String> 
     rebuild(fields)
 }
 
-/// Refuses what kubectl refuses.
+/// Rejects what kubectl rejects.
 fn validate_user(fields: &Fields) -> Result<(), String> {
     if !has(fields, &["as"]) && has(fields, &["as-uid", "as-groups", "as-user-extra"]) {
         return Err("as-uid, as-groups and as-user-extra need a user to impersonate in `as`".to_owned());
@@ -136,7 +136,7 @@ fn refuse_both(fields: &Fields, field: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The fields of an entry that are set. kube gives out secrets only this way.
+/// Returns the fields of an entry that are set. Serializing is the only way to read secrets from kube's types.
 fn fields(entry: &impl Serialize) -> Result<Fields, String> {
     let Value::Object(mut fields) = serde_json::to_value(entry).map_err(|error| error.to_string())? else {
         return Err("an entry of the kubeconfig is not a mapping".to_owned());

@@ -25,18 +25,18 @@ const CLIENT_ID: &str = "client-id";
 const CLIENT_SECRET: &str = "client-secret";
 const ID_TOKEN: &str = "id-token";
 const REFRESH_TOKEN: &str = "refresh-token";
-/// What changes whenever somebody renews the login.
+/// The fields that change when the tokens are renewed.
 pub(super) const TOKENS: [&str; 2] = [ID_TOKEN, REFRESH_TOKEN];
 const AUTHORITY: &str = "idp-certificate-authority";
 const AUTHORITY_DATA: &str = "idp-certificate-authority-data";
 
-/// For one request to the identity provider.
+/// The timeout of one request to the identity provider.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 pub(super) struct Oidc {
     config: HashMap<String, String>,
-    /// Where new tokens are written.
+    /// Where renewed tokens are written.
     origin: Origin,
 }
 
@@ -52,7 +52,7 @@ struct TokenResponse {
     refresh_token: Option<String>,
 }
 
-/// Refuses what kubectl refuses. The error is the cause in one line.
+/// Rejects what kubectl rejects. The error is a single line.
 pub(super) fn validate(provider: &AuthProviderConfig) -> Result<(), String> {
     for field in [ISSUER, CLIENT_ID] {
         if provider.config.get(field).is_none_or(String::is_empty) {
@@ -67,7 +67,7 @@ impl Oidc {
         Self { config: provider.config, origin }
     }
 
-    /// Returns the id token, after renewing it if it has expired.
+    /// Returns the id token, renewed if it has expired.
     pub(super) async fn get(&mut self, output: &PluginOutput) -> Result<Credentials, LoginError> {
         self.read_tokens();
         if let Some(token) = self.field(ID_TOKEN) {
@@ -103,10 +103,10 @@ impl Oidc {
         Ok(credentials)
     }
 
-    /// Takes the tokens that the kubeconfig has now: a kubectl may have used up the refresh token meanwhile.
+    /// Rereads the tokens from the kubeconfig: kubectl may have used up the refresh token meanwhile.
     fn read_tokens(&mut self) {
         let Some((file, user)) = &self.origin else { return };
-        // What cannot be read is most likely being written; the known tokens may still serve.
+        // An unreadable file is probably being written; the known tokens may still be valid.
         for (field, value) in persist::read_tokens(file, user, &TOKENS).unwrap_or_default() {
             self.config.insert(field, value);
         }
@@ -124,7 +124,7 @@ impl Oidc {
         if discovery.token_endpoint.is_empty() {
             return Err("the identity provider names no token_endpoint".to_owned());
         }
-        // Some want the client in the header, others in the body; nobody says which.
+        // Some identity providers want the client in the header, others in the body. They do not announce which.
         let in_header = self.token_request(&discovery.token_endpoint, true)?;
         match self.send(in_header).await {
             Ok(response) => Ok(response),
@@ -183,7 +183,7 @@ impl Oidc {
     }
 }
 
-/// The error completes "that …".
+/// The error completes "an id-token that …".
 fn parse_token(token: &str) -> Result<Credentials, String> {
     #[derive(Deserialize)]
     struct Claims {
@@ -208,7 +208,7 @@ fn failed(message: String) -> LoginError {
     }
 }
 
-/// Encodes for a form, byte by byte.
+/// Percent-encodes a form value.
 fn encode(text: &str) -> String {
     text.bytes().fold(String::new(), |mut all, byte| {
         match byte {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use lilt_model::yaml;
 use serde_json::Value;
 
-/// Sets fields of `auth-provider.config` of a user. The rest of the file, with its comments, stays as it is if possible.
+/// Sets fields of `auth-provider.config` of a user. The rest of the file, including comments, is kept if possible.
 pub(super) fn write_tokens(file: &Path, user: &str, changes: &[(&str, String)]) -> Result<(), String> {
     if changes.is_empty() {
         return Ok(());
@@ -51,7 +51,7 @@ fn change(before: &str, user: &str, changes: &[(&str, String)]) -> Result<String
     }
 }
 
-/// Replaces a file at once where its folder allows that.
+/// Replaces a file atomically where its folder allows that.
 fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     let permissions = std::fs::metadata(file)?.permissions();
     let unfinished = appended(file, ".lilt-unfinished");
@@ -66,7 +66,7 @@ fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     })();
     written.or_else(|error| {
         let _ = std::fs::remove_file(&unfinished);
-        // Only where the folder is in the way: on a full disk the file would lose what it has.
+        // Write in place only if the folder prevents the rename: on a full disk that would truncate the file.
         match error.kind() {
             io::ErrorKind::PermissionDenied
             | io::ErrorKind::ReadOnlyFilesystem
@@ -77,7 +77,7 @@ fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     })
 }
 
-/// The lock of client-go: a file beside the kubeconfig.
+/// client-go's lock: a file beside the kubeconfig.
 struct Lock(PathBuf);
 
 impl Lock {

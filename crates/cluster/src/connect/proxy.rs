@@ -1,10 +1,10 @@
-//! Which proxy leads to the API server, as kubectl chooses it: the cluster's own `proxy-url`, else the one that the
-//! environment names, unless it also says that this host needs none.
+//! Chooses the proxy to the API server as kubectl does: the cluster's `proxy-url`, or else the one in the environment
+//! unless `NO_PROXY` excludes the server.
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 
-/// What the environment says about proxies.
+/// The proxy variables of the environment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProxyEnvironment {
     pub(super) https_proxy: String,
@@ -13,9 +13,9 @@ pub(super) struct ProxyEnvironment {
 }
 
 impl ProxyEnvironment {
-    /// The one to reach a server by; none: directly.
+    /// Returns the proxy for a server; none: connect directly.
     pub(super) fn proxy_to(&self, server: &Uri) -> Option<Uri> {
-        // As every Go program has it: nobody else's machine is asked for this one.
+        // Go programs never use a proxy for the local machine.
         if server.host().is_some_and(is_this_machine) {
             return None;
         }
@@ -25,7 +25,7 @@ impl ProxyEnvironment {
             .no(self.no_proxy.as_str())
             .build();
         let chosen = matcher.intercept(server)?;
-        // The login is part of it, as it is of `proxy-url`.
+        // The matcher drops the login; keep it, as in `proxy-url`.
         let given = if server.scheme_str() == Some("http") { &self.http_proxy } else { &self.https_proxy };
         let given = if given.contains("://") { given.clone() } else { format!("http://{given}") };
         given.parse().ok().or_else(|| Some(chosen.uri().clone()))

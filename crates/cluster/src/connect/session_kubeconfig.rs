@@ -1,6 +1,6 @@
-//! The one kubeconfig file of a session's context, which commands are given.
+//! Writes the kubeconfig file of a session: its context alone, for the session's commands.
 //!
-//! Commands of a session must meet the cluster that the session meets, also when somebody switches contexts meanwhile.
+//! Commands must talk to the cluster of the session, even if the user switches contexts meanwhile.
 #![allow(clippy::disallowed_methods, reason = "the one place that writes the session's kubeconfig")]
 
 use std::fs;
@@ -17,25 +17,26 @@ use serde_json::{Map, Value, json};
 use super::context::{context_of, entries_named};
 use super::kubeconfig::KubeconfigFile;
 
-/// Its name in the session's folder.
+/// Its file name in the session's folder.
 const FILE: &str = "kubeconfig.yml";
 
-/// The kubeconfig of a session's commands: of one context, written when the first of them needs it. A session that
-/// deploys nothing never reads any. Clones share one state.
+/// The kubeconfig of a session's commands, with one context. Written when the first command needs it.
+///
+/// A session that deploys nothing never reads the user's kubeconfig. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct SessionKubeconfig(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Where the file is written; none: commands find their own.
+    /// The folder of the file; none: commands use the user's kubeconfig.
     folder: Option<PathBuf>,
     context: Option<String>,
     namespace: Option<String>,
-    /// A write that failed is tried again.
+    /// A failed write is retried with the next command.
     written: OnceLock<WrittenKubeconfig>,
 }
 
-/// A kubeconfig that is written, and the context that is used from then on, whatever the user's kubeconfig selects.
+/// The written file and its context, which stays the same whatever the user's kubeconfig selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenKubeconfig {
     /// The value for `KUBECONFIG`: the file, followed by the user's own file where kubectl has to write new tokens to it.
@@ -49,12 +50,12 @@ impl SessionKubeconfig {
         Self(Arc::new(Shared { folder: Some(folder), context, namespace, written: OnceLock::new() }))
     }
 
-    /// Returns the file and its context if it is written.
+    /// Returns the file and its context if it is written already.
     pub fn written(&self) -> Option<&WrittenKubeconfig> {
         self.0.written.get()
     }
 
-    /// Returns the context that the user chose or that is written by now; none: whichever is the current one.
+    /// Returns the context that the user requested or that is written already; none: the current context.
     pub fn context(&self) -> Option<&str> {
         self.0.context.as_deref().or_else(|| Some(self.written()?.context.as_str()))
     }
@@ -71,29 +72,29 @@ impl SessionKubeconfig {
         Ok(context)
     }
 
-    /// Returns the value of `KUBECONFIG` for commands; none if they find their own.
+    /// Returns the value of `KUBECONFIG` for commands; none if they use the user's.
     ///
-    /// It is written if it `is_needed`, or if the user chose a context or a namespace.
+    /// The file is written if it `is_needed`, or if the user requested a context or a namespace.
     pub fn for_commands(&self, is_needed: bool) -> Result<Option<PathBuf>, Failure> {
         let is_chosen = self.0.context.is_some() || self.0.namespace.is_some();
         let written = if is_needed || is_chosen { self.ensure_written()? } else { self.written() };
         Ok(written.map(|written| written.path.clone()))
     }
 
-    /// Writes it unless it is written; none if there is no usable context.
+    /// Writes the file unless it is written; none if there is no usable context.
     pub fn ensure_written(&self) -> Result<Option<&WrittenKubeconfig>, Failure> {
         let Shared { folder, context, namespace, written } = &*self.0;
         if let (Some(folder), None) = (folder, written.get()) {
             let path = folder.join(FILE);
             if let Some(file) = write(context.as_deref(), namespace.as_deref(), &path)? {
-                // Another thread that has written it meanwhile has written the same.
+                // A concurrent write of another thread has the same content.
                 let _ = written.set(file);
             }
         }
         Ok(written.get())
     }
 
-    /// Writes it once more if it is written: the user has another login for its context.
+    /// Rewrites a written file, because the context has other credentials now.
     pub fn rewrite(&self) -> Result<(), Failure> {
         match (self.written(), &self.0.folder) {
             (Some(WrittenKubeconfig { context, .. }), Some(folder)) => {
@@ -103,12 +104,12 @@ impl SessionKubeconfig {
         }
     }
 
-    /// Writes the file of another context, for the commands of what is deployed there.
+    /// Writes the file of another context, for the commands of resources that are deployed there.
     pub fn write_for(&self, context: &str) -> Result<Option<PathBuf>, Failure> {
         let Some(folder) = &self.0.folder else { return Ok(None) };
         let safe = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
         let name: String = context.chars().map(safe).collect();
-        // Two names may become one; the number tells them apart.
+        // Different contexts may result in the same sanitized name; the checksum keeps their files apart.
         let number = context.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         let path = folder.join(format!("kubeconfig-{name}-{number:08x}.yml"));
         Ok(write(Some(context), None, &path)?.map(|written| written.path))
@@ -137,8 +138,7 @@ fn write(
     Ok(Some(WrittenKubeconfig { path: joined.into(), context }))
 }
 
-/// Writes a file that only the user may read, because it holds keys. A command that reads it meanwhile sees the old
-/// content or the new one.
+/// Replaces a file atomically, readable only for the user because it contains keys.
 fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -151,7 +151,7 @@ fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let written = options.open(&unfinished).and_then(|mut file| file.write_all(content));
     let written = written.and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
-        // It may not even exist.
+        // The file may not exist.
         let _ = fs::remove_file(&unfinished);
     }
     written
@@ -164,7 +164,7 @@ struct SelfContained {
     user_file: Option<PathBuf>,
 }
 
-/// Returns a kubeconfig with the context, its cluster and its user alone, which needs no other files.
+/// Returns a kubeconfig that contains only the context, its cluster and its user, and refers to no other files.
 fn self_contained(
     files: &[KubeconfigFile],
     context: Option<&str>,
@@ -207,9 +207,9 @@ fn self_contained(
     Ok(Some(SelfContained { config, user_file }))
 }
 
-/// Whether kubectl, lilt or a login program writes new tokens of the user into the file that has the user.
+/// Whether kubectl, lilt or a login program writes renewed tokens into the file of the user.
 ///
-/// Many identity providers accept a refresh token only once. One that is used up in a copy is lost for the original.
+/// Many identity providers accept a refresh token only once. If a copy used it up, the original would be useless.
 fn renews_tokens(user: &Value) -> bool {
     user.pointer("/user/auth-provider/name").and_then(Value::as_str) == Some("oidc")
 }
@@ -217,7 +217,7 @@ fn renews_tokens(user: &Value) -> bool {
 fn complete_user(mut user: Value, folder: &Path) -> Result<Value, Failure> {
     if let Some(fields) = user.get_mut("user").and_then(Value::as_object_mut) {
         inline(fields, folder, "client-certificate")?;
-        // A key without a certificate is not used, and its file may be missing.
+        // A key without a certificate is ignored, and its file may be missing.
         match fields.contains_key("client-certificate-data") {
             true => inline(fields, folder, "client-key")?,
             false => drop(fields.remove("client-key")),
@@ -225,7 +225,7 @@ fn complete_user(mut user: Value, folder: &Path) -> Result<Value, Failure> {
         if let Some(file) = fields.get_mut("tokenFile") {
             make_absolute(file, folder);
         }
-        // One without a slash is looked for on PATH.
+        // A name without a slash is searched for in PATH.
         if let Some(command) = fields.get_mut("exec").and_then(|exec| exec.get_mut("command"))
             && command.as_str().is_some_and(|command| command.contains('/'))
         {

@@ -1,7 +1,7 @@
-//! The HTTP client below kube: as kube's own, with what it lacks.
+//! The HTTP client below kube, with what kube's own lacks.
 //!
-//! kube leaves Nagle's algorithm on, which costs 40 ms per exchange, and lets TLS sessions be resumed, which loses
-//! the client certificate with some servers. Its retry policy waits for minutes; ours stays below a second.
+//! kube leaves Nagle's algorithm on, which costs 40 ms per exchange, and resumes TLS sessions, which loses the client
+//! certificate with some servers. Its retry policy waits for minutes; ours stays below a second.
 
 use std::time::Duration;
 
@@ -23,15 +23,14 @@ use tower::retry::RetryLayer;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder};
 
-/// TCP, proxy and TLS together. Long enough for a slow VPN, short enough to tell the user soon.
+/// For TCP, proxy and TLS together. Long enough for a slow VPN, short enough to report an error soon.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A peer that is gone without a word is noticed after about 20 seconds: of a quiet connection by these questions,
+/// Detects a dead peer on an idle connection after about 20 seconds.
 const KEEPALIVE: Duration = Duration::from_secs(15);
-/// and of one with something on its way, about which nothing is asked, by its not being confirmed. Otherwise the system would go
-/// on for a quarter of an hour.
+/// Detects a dead peer with data in flight, which keepalive does not probe. The default is a quarter of an hour.
 const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// From a request to its answer.
+/// Sends one request and returns its response.
 pub(super) type Transport = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
 
 pub(super) fn new_transport(config: Config) -> Result<Transport, Error> {
@@ -65,10 +64,10 @@ pub(super) fn new_transport(config: Config) -> Result<Transport, Error> {
     }
 }
 
-/// Another library of the process may bring another provider; rustls panics if it has to choose.
+/// Installs the crypto provider: rustls panics if there are several to choose from.
 fn install_crypto() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Fails only if another thread was faster, which serves as well.
+        // Fails only if another thread was first, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
@@ -81,7 +80,7 @@ fn tunnel<C>(proxy: &Uri, connector: C) -> Tunnel<C> {
     }
 }
 
-/// A proxy is known by this machine's authorities, or by the cluster's, as kubectl knows it.
+/// A proxy may be signed by the system's authorities or, as with kubectl, by the cluster's.
 fn proxy_tls(config: &Config) -> rustls::ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
     // What cannot be read vouches for nobody.

@@ -1,5 +1,7 @@
-//! Brings lilt's agent into pods whose containers cannot take live updates alone: a volume, init containers that fill it,
-//! and a command that starts under it. Pure; whether it is needed is decided from what is known, not by trial.
+//! Adds lilt's agent to pods whose containers cannot take live updates alone: a volume, init containers that fill it,
+//! and a command that runs under the agent.
+//!
+//! Pure: the decision is based on known facts, not on trials.
 
 mod decide;
 mod pod;
@@ -17,38 +19,38 @@ use decide::{AgentDecision, ExcludedTarget};
 pub use pod::is_added;
 pub(crate) use strip::{strip_agent, strip_image_content, uses_agent};
 
-/// On a pod template: the images whose containers refused to have files changed when they ran.
+/// On a pod template: the images whose containers refused to have files changed.
 const UNWRITABLE_IMAGES: &str = "lilt.dev/closed-images";
 
-/// How containers of an image could run under the agent.
+/// The means to run containers of an image under the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentOffer {
-    /// What the Tiltfile calls the image.
+    /// The image's name in the Tiltfile.
     pub name: String,
-    /// As the containers name the image.
+    /// The image's reference in containers.
     pub deployed: String,
-    /// The image of the agent.
+    /// The image that contains the agent.
     pub agent_image: String,
-    /// Where the agent lies in it.
+    /// The agent's path in it.
     pub agent_program: String,
     pub facts: ImageFacts,
     pub restart: Option<RestartProcess>,
-    /// Containers of it refused to have files changed, whatever is known of them.
+    /// Whether containers of the image refused to have files changed.
     pub is_unwritable: bool,
 }
 
-/// What was found of a container that takes live updates.
+/// A decision about a container that takes live updates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentNote {
-    /// It runs under the agent; why.
+    /// It runs under the agent, with the reason.
     Used { container: String, reason: String },
-    /// It would have to, and that cannot be; why.
+    /// It needs the agent and cannot have it, with the reason.
     Impossible { container: String, reason: String },
-    /// It takes changes, but not of something that is synced; why.
+    /// It takes changes, except of this sync target, with the reason.
     ExcludedTarget { container: String, what: String, reason: String },
 }
 
-/// Adds the agent where it is needed. `objects` are prepared: their images are in place.
+/// Adds the agent where it is needed. Images must be injected before.
 pub fn add(objects: &mut [Value], offers: &[AgentOffer]) -> Vec<AgentNote> {
     let mut notes = Vec::new();
     for object in objects {
@@ -87,8 +89,10 @@ pub fn add(objects: &mut [Value], offers: &[AgentOffer]) -> Vec<AgentNote> {
     notes
 }
 
-/// Notes in a template which images got the agent for what their containers refused when they ran. No manifest and no
-/// image says so: another session, or the next one, would make another template of the same files.
+/// Records in the template which images need the agent because their containers refused changes.
+///
+/// Neither manifest nor image says so: without the record, the next session would create another template from the
+/// same files.
 fn record_unwritable_images(object: &mut Value, names: BTreeSet<&str>) {
     let Some(template) = template(object).filter(|_| !names.is_empty()) else { return };
     let metadata = &mut template["metadata"];
@@ -98,7 +102,7 @@ fn record_unwritable_images(object: &mut Value, names: BTreeSet<&str>) {
     metadata["annotations"][UNWRITABLE_IMAGES] = names.into_iter().collect::<Vec<_>>().join(",").into();
 }
 
-/// The images that a workload in the cluster was given the agent for because their containers refused changes.
+/// Returns the images that a workload in the cluster records as needing the agent.
 pub fn unwritable_images(in_cluster: &Value) -> Vec<String> {
     let template = super::template_pointer(in_cluster).and_then(|pointer| in_cluster.pointer(pointer));
     let noted = template.and_then(|template| template["metadata"]["annotations"][UNWRITABLE_IMAGES].as_str());
@@ -109,7 +113,7 @@ fn containers(spec: &Value) -> &[Value] {
     spec["containers"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The template is another one now.
+/// Updates the hash of the changed template.
 fn mark(object: &mut Value) {
     if let Some(template) = template(object) {
         labels(template).remove(super::TEMPLATE_HASH);

@@ -1,4 +1,4 @@
-//! Images in objects of kinds that only the user knows.
+//! Injects images into custom resources, at the paths that the user declares.
 
 use lilt_model::Failure;
 use lilt_model::locator::{ImageLocator, ObjectMatcher};

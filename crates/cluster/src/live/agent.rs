@@ -1,4 +1,4 @@
-//! The way that needs nothing of the image: lilt's agent, with which the pod was made, or which came through a shell.
+//! The channel to lilt's agent, which is part of the pod or was uploaded. It needs no program in the image.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use super::recent::RecentMap;
 use super::{Changes, Content, FileBytes, Output, Put};
 use crate::connect::Cluster;
 
-/// What is to be said is batch up to here: each message on its way costs several programs some work.
+/// Requests are batched up to this size: each message passes through several processes.
 const BATCH_SIZE: usize = 128 << 10;
-/// So many big files are known. Of others, all is sent.
+/// How many big files are remembered. Others are sent completely.
 const MAX_KNOWN_FILES: usize = 256;
 
 pub(super) struct AgentChannel {
     exec: Exec,
     streams: Streams,
     buffer: BytesMut,
-    /// A request was begun and not finished: what comes next belongs to it.
+    /// A request is incomplete: what arrives next belongs to it.
     busy: bool,
-    /// The big files that were brought through here, by their paths: the agent knows them again.
+    /// The big files that were sent, by path: the agent has their content.
     known: RecentMap<Fingerprint>,
-    /// Those of the update that was sent.
+    /// The big files of the update in flight.
     sent: Vec<(String, Fingerprint)>,
-    /// What that update removes.
+    /// The removals of the update in flight.
     removed: Vec<String>,
-    /// It came when the container ran already, and did not start its process.
+    /// It was uploaded to a running container, so that it is not the parent of its process.
     uploaded: bool,
 }
 
@@ -52,7 +52,7 @@ impl AgentChannel {
         Ok(channel)
     }
 
-    /// It came over this connection, of which so much was buffered already.
+    /// Takes over the connection of the shell with what is buffered of it.
     pub(super) async fn uploaded(exec: Exec, streams: Streams, buffered: BytesMut) -> Result<Self, Failure> {
         let mut channel = Self::new(exec, streams, buffered, true);
         channel.greet().await?;
@@ -84,7 +84,7 @@ impl AgentChannel {
         }
     }
 
-    /// Brings what the container missing_program, and changes nothing.
+    /// Sends what the container lacks, without changing files yet.
     pub(super) async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
         let update = Update {
             removals: changes.removals().to_vec(),
@@ -125,20 +125,20 @@ impl AgentChannel {
         if batch.is_empty() { Ok(()) } else { self.write(&batch).await }
     }
 
-    /// What the container's file consists of.
+    /// Returns the chunks that the container's file has.
     fn parts(&self, path: &str, has: &PresentContent) -> Arc<[Chunk]> {
         match has {
             PresentContent::Nothing => Vec::new().into(),
             PresentContent::Chunks(chunks) => chunks.clone().into(),
             PresentContent::Known(digest) => match self.known.get(path) {
                 Some(fingerprint) if fingerprint.digest == *digest => Arc::clone(&fingerprint.chunks),
-                // Two updates of it crossed. All of it is what always works.
+                // Two updates of the file overlapped: send all of it.
                 _ => Vec::new().into(),
             },
         }
     }
 
-    /// Puts what was sent in its target.
+    /// Replaces the files by what was sent.
     pub(super) async fn commit(&mut self) -> Result<(), Failure> {
         self.send_request(&Request::Commit).await?;
         let outcome = self.outcome().await?;
@@ -247,7 +247,7 @@ impl AgentChannel {
         }
     }
 
-    /// The agent is gone; its own words say more than the status.
+    /// The agent has exited; its stderr says more than the status.
     async fn ended(&mut self) -> Failure {
         let status = self.exec.final_status().await.to_owned();
         let mut words = BytesMut::new();

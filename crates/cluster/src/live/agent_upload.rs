@@ -1,5 +1,5 @@
-//! lilt's agent comes over the open connection into a container that was made without it: nothing of the pod changes,
-//! and nothing is left in the container but the process that serves.
+//! Uploads lilt's agent into a running container over the open connection. The pod does not change, and nothing but
+//! the agent's process stays in the container.
 
 use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
@@ -9,19 +9,19 @@ use super::agent::AgentChannel;
 use super::shell::ShellChannel;
 use crate::connect::Cluster;
 
-/// Where most containers let a file be written and started, whoever their user is.
+/// Where most containers allow any user to store and start a program.
 const COMMON_FOLDERS: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/run"];
 
-/// The agent, as it is taken along.
+/// The agent to upload.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentUpload<'a> {
-    /// The program for a machine, as `uname -m` names it.
+    /// Returns the program for an architecture, as printed by `uname -m`.
     pub program: fn(&str) -> Option<&'static [u8]>,
-    /// Where it may lie for a moment if nothing else will do: what is synced can be written there.
+    /// Fallback folders, which are writable because they are sync targets.
     pub folders: &'a [String],
 }
 
-/// The agent if it can be, the shell alone if not.
+/// Opens a channel to the uploaded agent, or to the shell if that is not possible.
 pub(super) async fn open(
     cluster: &Cluster,
     pod: &PodRef,
@@ -37,7 +37,7 @@ pub(super) async fn open(
     let (exec, streams, buffered) = shell.become_agent().await?;
     match AgentChannel::uploaded(exec, streams, buffered).await {
         Ok(agent) => Ok(Channel::Agent(Box::new(agent))),
-        // It could be started a moment ago, and yet it does not serve. The other way needs less.
+        // It was startable a moment ago but does not respond. The shell needs less.
         Err(_) => Ok(Channel::Shell(Box::new(ShellChannel::open(cluster, pod, container, &[]).await?))),
     }
 }

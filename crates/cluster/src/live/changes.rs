@@ -1,4 +1,4 @@
-//! What one burst of saves changes in a container, or in several: content is worked out of it is worked out once.
+//! The changes of one batch of saves, for one or several containers. Derived data is computed once for all of them.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use lilt_model::{Failure, Timestamp};
 use super::SentTimes;
 use crate::archive::Archive;
 
-/// Removals first, then the rest in its order. Paths are absolute, in the container.
+/// Removals first, then the rest in order. Paths are absolute, in the container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     removals: Vec<String>,
@@ -18,7 +18,7 @@ pub struct Changes {
     archive: OnceLock<Result<Option<Bytes>, Failure>>,
 }
 
-/// Something that shall be there.
+/// A file, directory or link to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     pub path: String,
@@ -33,7 +33,7 @@ pub enum Content {
     Link { target: String },
 }
 
-/// The content of a file, and by content it is known.
+/// The content of a file with its fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileBytes {
     bytes: Bytes,
@@ -41,11 +41,11 @@ pub struct FileBytes {
     packed: OnceLock<Option<Bytes>>,
 }
 
-/// By content an agent knows a content.
+/// Identifies a content to the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     pub(super) digest: Digest,
-    /// Its parts, if it is big.
+    /// The chunks of a big file; empty for others.
     pub(super) chunks: std::sync::Arc<[Chunk]>,
 }
 
@@ -60,12 +60,12 @@ impl FileBytes {
         &self.bytes
     }
 
-    /// All of it, compressed, if it is small: once for all containers.
+    /// Returns the compressed content of a small file, computed once for all containers.
     pub(super) fn packed(&self) -> Option<&Bytes> {
         self.packed.get_or_init(|| transfer::pack_whole(&self.bytes).map(Bytes::from)).as_ref()
     }
 
-    /// Worked out at the first time, which for big files takes a while.
+    /// Returns the fingerprint, whose computation takes a while for big files.
     pub(super) fn fingerprint(&self) -> &Fingerprint {
         self.fingerprint.get_or_init(|| {
             if self.bytes.len() < chunks::MIN_SPLIT_SIZE {
@@ -94,7 +94,7 @@ impl Changes {
         &self.puts
     }
 
-    /// Works out content an agent is told of them: takes a while for big files, and is no work for those who wait for others.
+    /// Computes the fingerprints of all files ahead of time, because that takes a while for big files.
     pub fn compute_fingerprints(&self) {
         for put in &self.puts {
             if let Content::File { bytes, .. } = &put.content {
@@ -103,7 +103,7 @@ impl Changes {
         }
     }
 
-    /// Returns content is put as one archive for the container that got `sent`; none if nothing is.
+    /// Returns the archive for the container with these `sent` times; none if there is nothing to write.
     ///
     /// Containers that need no other times than those of the files share one archive.
     pub fn archive(&self, sent: &mut SentTimes) -> Result<Option<Bytes>, Failure> {
@@ -129,8 +129,8 @@ fn pack(puts: &[Put]) -> Result<Option<Bytes>, Failure> {
             Content::Directory { .. } => {}
         }
     }
-    // Last, and inner ones first: one that nobody may write to is filled by then, and content is put into a directory changes its
-    // time. Those above a file are made with it.
+    // Directories last, inner ones first: a read-only one is complete by then, and writing into a directory changes
+    // its time. Parents of files are created with them.
     for Put { path, modified, content } in puts.iter().rev() {
         if let Content::Directory { mode } = content {
             archive.add_directory(path, *mode, *modified)?;
@@ -171,7 +171,7 @@ mod tests {
             times.extend(unpack(&save("/app/main.py", content, modified), &mut sent));
         }
         assert_eq!(times, [("one".into(), 70), ("two".into(), 71), ("six".into(), 72)]);
-        // An older file takes its target, as with `mv`, and another file has its own time.
+        // An older file replaces it, as with `mv`; another file keeps its own time.
         assert_eq!(unpack(&save("/app/main.py", "old", 5_000_000), &mut sent), [("old".into(), 73)]);
         assert_eq!(unpack(&save("/app/other.py", "old", 5_000_000), &mut sent), [("old".into(), 5)]);
         assert_eq!(unpack(&save("/app/main.py", "new", 80_500_000), &mut sent), [("new".into(), 80)]);

@@ -1,4 +1,4 @@
-//! Whether there is still anything to change.
+//! Checks whether a container still runs.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::Api;
@@ -8,7 +8,7 @@ use lilt_model::{ContainerId, Failure};
 use crate::connect::Cluster;
 
 impl Cluster {
-    /// Whether a container runs, in a pod that stays: what came in the target of another is another.
+    /// Whether this container runs in a pod that is not being deleted. A restarted container is another one.
     pub async fn runs(&self, pod: &PodRef, container: &ContainerId) -> Result<bool, Failure> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
         let found = match pods.get_opt(&pod.name).await {

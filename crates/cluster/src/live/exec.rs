@@ -1,4 +1,4 @@
-//! An exec in a container that stays open, and what is told when it does not.
+//! An exec in a container that stays open, and the errors of its connection.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::error::{Error, WriteFault};
 
 const BUFFER: usize = 256 << 10;
 
-/// The running command and its streams. Dropping it closes it.
+/// A running command. Dropping it closes the connection.
 pub(super) struct Exec {
-    /// Its task moves the bytes.
+    /// Its background task transfers the bytes.
     _process: AttachedProcess,
     pub(super) end: End,
     pub(super) target: ExecTarget,
@@ -31,7 +31,7 @@ pub(super) struct Streams {
     pub(super) stderr: ReadHalf<SimplexStream>,
 }
 
-/// Which container, in words.
+/// Identifies the container in messages.
 #[derive(Clone, Debug)]
 pub(super) struct ExecTarget {
     pub(super) pod: String,
@@ -69,7 +69,7 @@ impl Exec {
         Ok((Self { _process: process, end, target }, streams))
     }
 
-    /// What the status says; the streams may end a moment before it comes.
+    /// Returns the message of the final status, which may arrive a moment after the end of the streams.
     pub(super) async fn final_status(&mut self) -> &str {
         let _ = tokio::time::timeout(Duration::from_secs(1), self.end.reached()).await;
         self.end.message()
@@ -101,7 +101,7 @@ impl ExecTarget {
         Error::NoProgram { pod, container, program: program.to_owned() }.into()
     }
 
-    /// Files could not be changed. `output` is what the other side printed.
+    /// Files could not be changed. `output` is the output of the other side.
     pub(super) fn not_written(&self, output: &str) -> Failure {
         let (pod, container) = self.names();
         let fault = WriteFault::of_output(output);
@@ -109,11 +109,10 @@ impl ExecTarget {
     }
 }
 
-/// The end of the exec. A lost connection does not end its streams: their other ends are dropped without a word, and
-/// only the status tells.
+/// The end of the exec. A lost connection does not close its streams: only the status reports it.
 pub(super) enum End {
     Ahead(Pin<Box<dyn Future<Output = Option<Status>> + Send>>),
-    /// With what the status says, if there is one.
+    /// With the message of the status, if there is one.
     Reached(Option<String>),
 }
 

@@ -1,4 +1,4 @@
-//! Output with ends in it: finds where one answer stops in a stream of arbitrary bytes.
+//! Splits a byte stream of command output into responses, at their end markers.
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -6,11 +6,12 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Bytes(Bytes),
-    /// The text of an end line.
+    /// The text after an end marker.
     End(String),
 }
 
-/// An end line is `\x01<marker> <text>\n`; the marker is random, so no output contains it by accident.
+/// Reads output with end markers: lines `\x01<marker> <text>\n` with a random marker, which no output contains by
+/// accident.
 pub(super) struct Frames<R> {
     reader: R,
     start: Vec<u8>,
@@ -22,12 +23,12 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         Self { reader, start: format!("\x01{marker} ").into_bytes(), buffer: BytesMut::new() }
     }
 
-    /// The stream, and what of it was read and is not part of any answer.
+    /// Returns the stream and what was read from it but is not part of a response.
     pub(super) fn into_parts(self) -> (R, BytesMut) {
         (self.reader, self.buffer)
     }
 
-    /// None when the stream is over. May be cancelled without losing anything.
+    /// Returns none at the end of the stream. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<Piece> {
         loop {
             if let Some(piece) = self.take() {
@@ -47,7 +48,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         }
     }
 
-    /// The buffer begins with `\x01`: an end line, the beginning of one, or output that looks a little like it.
+    /// The buffer begins with `\x01`: an end marker, a part of one, or similar output.
     fn take_from_mark(&mut self) -> Option<Piece> {
         let known = self.buffer.len().min(self.start.len());
         if self.buffer[..known] != self.start[..known] {

@@ -1,12 +1,12 @@
-//! A map that forgets what was set longest ago.
+//! A map of limited size that evicts the entries set longest ago.
 
 use std::collections::HashMap;
 
 #[derive(Debug)]
 pub(super) struct RecentMap<V> {
-    /// It never has more entries than this.
+    /// The maximum number of entries.
     capacity: usize,
-    /// Each entry with the number of the change that set it.
+    /// Each value with the number of the change that set it.
     entries: HashMap<String, (u64, V)>,
     changes: u64,
 }
@@ -32,7 +32,7 @@ impl<V> RecentMap<V> {
         self.entries.retain(|key, _| keeps(key));
     }
 
-    /// Many at once, so that looking for the oldest costs little for each.
+    /// Evicts half of the entries at once, so that the search for the oldest is amortized.
     fn forget_half(&mut self) {
         let mut changes: Vec<u64> = self.entries.values().map(|(change, _)| *change).collect();
         let middle = changes.len() / 2;

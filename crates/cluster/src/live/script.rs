@@ -1,32 +1,32 @@
-//! The shell's side of a live update channel: POSIX sh, no more than dash and busybox have.
+//! The shell script of a live update channel. POSIX sh, restricted to what dash and busybox support.
 //!
-//! A request is one line, evaluated in a subshell; `read` takes a pipe byte by byte and never too much. Data
-//! follows the line and is read by count. Which program reads exactly so many bytes from a pipe differs (GNU head
-//! does, busybox head reads ahead), so the loop tries them first.
+//! A request is one line, evaluated in a subshell; `read` never reads beyond it. Data follows the line and is read by
+//! length. Which program reads an exact number of bytes from a pipe differs (GNU head does, busybox head reads
+//! ahead), so the script tries them first.
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// Random enough that no output contains it by accident.
+/// Random, so that no output contains it by accident.
 pub(super) fn new_marker() -> String {
     let number = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", number(), number())
 }
 
-/// What the loop finds in its container.
+/// What the script finds in its container.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) has_tar: bool,
-    /// As `uname -m` names it.
+    /// As printed by `uname -m`.
     pub(super) machine: String,
-    /// Whether a program can be written and started somewhere.
+    /// Whether a program can be stored and started.
     pub(super) takes_programs: bool,
 }
 
-/// The loop. It says hello with what it found. A program may lie in one of `folders`, the first that takes one; it is gone
-/// when the loop ends, however that happens.
+/// Returns the script. It first prints what it found in the container.
 ///
-/// Its variables have long names: they would change those of the container's own with the same names, also for commands.
+/// The agent may be stored in the first of `folders` that allows it, and is deleted whenever the script exits.
+/// Variables have long names because they are visible to the container's commands.
 pub(super) fn serve(marker: &str, folders: &[&str]) -> String {
     let folders: Vec<String> = folders.iter().map(|folder| quote(folder)).collect();
     format!(
@@ -89,10 +89,10 @@ impl Hello {
     }
 }
 
-/// Not a command: with this line the loop becomes the agent that was brought.
+/// The line that replaces the script with the uploaded agent. Not a command.
 pub(super) const BECOME_AGENT: &str = "lilt_become_agent";
 
-/// Brings the agent, of which `length` bytes follow, and sees whether it can be started. As long as nobody reads them they
+/// Stores the agent, whose `length` bytes follow, and checks that it starts. All bytes are read, because the rest
 /// would be taken for requests.
 pub(super) fn upload_agent(length: usize) -> String {
     format!(
@@ -101,7 +101,7 @@ pub(super) fn upload_agent(length: usize) -> String {
     )
 }
 
-/// Removes paths, then unpacks `length` bytes that follow. All of them are read even if tar gives up, or the rest
+/// Removes paths, then unpacks the following `length` bytes. All bytes are read even if tar fails, because the rest
 /// would be taken for requests.
 pub(super) fn update(removals: &[String], length: Option<usize>) -> String {
     let mut script = "r=0;".to_owned();
@@ -119,7 +119,7 @@ pub(super) fn update(removals: &[String], length: Option<usize>) -> String {
     script
 }
 
-/// Removes directories that lie where files and links shall be, which no tar does: it says that it found one with this status.
+/// Removes directories in the place of files and links, which tar does not do. The exit status if there were any:
 pub(super) const REMOVED_DIRECTORY: i32 = 3;
 pub(super) fn remove_directories(paths: &[&str]) -> String {
     let paths: Vec<String> = paths.iter().map(|path| quote(path)).collect();
@@ -130,13 +130,13 @@ pub(super) fn remove_directories(paths: &[&str]) -> String {
     )
 }
 
-/// Runs a command that cannot read the channel.
+/// Runs a command without access to the channel.
 pub(super) fn run(argv: &[String]) -> String {
     let words: Vec<String> = argv.iter().map(|word| quote(word)).collect();
     format!("exec {} </dev/null\n", words.join(" "))
 }
 
-/// One word of the shell, on one line.
+/// Quotes a word for the shell, on one line.
 fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''").replace('\n', "'\"$lilt_line\"'"))
 }

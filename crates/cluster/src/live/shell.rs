@@ -1,5 +1,7 @@
-//! The way that needs `sh` in the container, and `tar` for files: a shell loop ([`script`]) reads requests and answers
-//! in frames ([`frames`]); it ends by itself when the channel closes. Where it can, it becomes lilt's agent.
+//! The channel for containers with `sh`, and with `tar` for files.
+//!
+//! A shell loop ([`script`]) reads requests and responds with framed output ([`frames`]). It exits when the channel
+//! closes. Where possible, it is replaced by lilt's agent.
 
 use std::fmt;
 
@@ -14,13 +16,13 @@ use super::script::Hello;
 use super::{AgentUpload, Changes, Content, Output, Put, REMOVALS_AT_ONCE, SentTimes, script};
 use crate::connect::Cluster;
 
-/// What the image's programs said of changes that they could not make.
+/// The failed command of a file update.
 struct Failed {
     stderr: Vec<u8>,
     status: i32,
 }
 
-/// As much of a command's stderr as a failure shows.
+/// How much of a command's stderr a failure contains.
 const MOST_DETAIL: usize = 16 << 10;
 
 pub(super) struct ShellChannel {
@@ -29,7 +31,7 @@ pub(super) struct ShellChannel {
     stdout: Frames<ReadHalf<SimplexStream>>,
     stderr: Frames<ReadHalf<SimplexStream>>,
     hello: Hello,
-    /// A request was begun and not finished: what comes next on the streams belongs to it.
+    /// A request is incomplete: what arrives next on the streams belongs to it.
     busy: bool,
     sent_times: SentTimes,
 }
@@ -41,7 +43,7 @@ impl fmt::Debug for ShellChannel {
 }
 
 impl ShellChannel {
-    /// `folders`: where a program may lie for a moment, the likeliest first.
+    /// `folders`: where the agent may be stored temporarily, in order of preference.
     pub(super) async fn open(
         cluster: &Cluster,
         pod: &PodRef,
@@ -64,7 +66,8 @@ impl ShellChannel {
         Ok(channel)
     }
 
-    /// Brings the agent, unless there is none for this machine or it cannot be started there: then everything is as before.
+    /// Uploads the agent; false if there is none for this architecture or it cannot be started, in which case nothing
+    /// has changed.
     pub(super) async fn upload_agent(&mut self, agent_upload: &AgentUpload<'_>) -> Result<bool, Failure> {
         if !self.hello.takes_programs {
             return Ok(false);
@@ -74,7 +77,7 @@ impl ShellChannel {
         Ok(self.request(&request, program, |_| {}).await? == 0)
     }
 
-    /// Turns into the agent that was brought: what comes from now on is its own.
+    /// Replaces the shell loop with the uploaded agent, to which the streams belong from now on.
     pub(super) async fn become_agent(mut self) -> Result<(Exec, Streams, BytesMut), Failure> {
         let line = format!("{}\n", script::BECOME_AGENT);
         let written = async {
@@ -88,7 +91,7 @@ impl ShellChannel {
         Ok((self.exec, Streams { stdin: self.stdin, stdout, stderr }, buffered))
     }
 
-    /// Removes, then unpacks what is put in `/`, in one round trip: directories in the target of files are found when tar fails.
+    /// Removes and unpacks in one round trip. Directories in the place of files are only looked for when tar fails.
     pub(super) async fn update(&mut self, changes: &Changes) -> Result<(), Failure> {
         let archive = changes.archive(&mut self.sent_times)?;
         if archive.is_some() && !self.hello.has_tar {
@@ -104,7 +107,7 @@ impl ShellChannel {
         }
     }
 
-    /// Whether something was in the way of files that is not any more.
+    /// Removes directories that are in the way of files; whether there were any.
     async fn remove_directories(&mut self, changes: &Changes) -> Result<bool, Failure> {
         let is_leaf = |put: &&Put| !matches!(put.content, Content::Directory { .. });
         let paths: Vec<&str> = changes.puts().iter().filter(is_leaf).map(|put| put.path.as_str()).collect();
@@ -182,14 +185,14 @@ impl ShellChannel {
             tokio::select! {
                 biased;
                 answer = &mut read => answer,
-                // All is sent, or cannot be sent: either way the answer says more.
+                // The request is sent or cannot be sent: in both cases the response decides.
                 _ = &mut write => read.await,
             }
         };
         let answer = tokio::select! {
             biased;
             answer = answer => answer,
-            // What came before the end was read above.
+            // Output before the end was read above.
             () = self.exec.end.reached() => None,
         };
         let Some(text) = answer else { return Err(self.ended().await) };
@@ -218,7 +221,7 @@ impl ShellChannel {
         }
     }
 
-    /// The exec ended; its status says why.
+    /// The exec ended; its status contains the reason.
     async fn ended(&mut self) -> Failure {
         let message = self.exec.final_status().await.to_owned();
         if is_missing_shell(&message) {
@@ -240,9 +243,11 @@ impl ShellChannel {
     }
 }
 
-/// Whether an exec ended because there is no `sh`. containerd and CRI-O say so; Docker says it where the command's output
-/// goes, and then gives the exit code of a shell that finds no program.
-fn send_requests_no_shell(message: &str) -> bool {
+/// Whether an exec ended because there is no `sh`.
+///
+/// containerd and CRI-O say so in the status. Docker writes the message to the command's output and returns the exit
+/// code of a shell that does not find a program.
+fn is_missing_shell(message: &str) -> bool {
     ["executable file not found", "no such file or directory"].iter().any(|words| message.contains(words))
         || ["exit code 126", "exit code 127"].iter().any(|words| message.ends_with(words))
 }

@@ -1,4 +1,4 @@
-//! Timestamped lines in, plain lines out, each once.
+//! Removes timestamps and duplicates from log lines.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,24 +8,24 @@ use lilt_model::Timestamp;
 
 use super::LogChunk;
 
-/// A longer line is given out in pieces.
+/// Longer lines are passed on in pieces.
 const LONGEST_LINE: usize = 1 << 20;
-/// Lines of two streams may be a little out of order, and the server knows whole seconds only.
+/// Lines of stdout and stderr may be slightly out of order, and the server only accepts whole seconds.
 const OVERLAP_SECONDS: i64 = 2;
 
 /// What happens to the bytes up to the next line end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineState {
-    /// The line begins here: gather it first.
+    /// At the beginning of a line: buffer it.
     Gather,
-    /// Too long to gather: pass it on as it comes.
+    /// Too long to buffer: pass it on as it arrives.
     Pass,
-    /// Seen before, or too old.
+    /// A duplicate, or too old.
     Drop,
 }
 
 pub(super) struct Lines {
-    /// Lines up to this time are not wanted.
+    /// Lines up to this time are dropped.
     after: Option<Timestamp>,
     partial: BytesMut,
     state: LineState,
@@ -33,9 +33,9 @@ pub(super) struct Lines {
     oldest: Timestamp,
     newest: Timestamp,
     count: u64,
-    /// Hashes of the lines given out lately, by second, each with its number.
+    /// Hashes of recently emitted lines with their counts, by second.
     recent: VecDeque<(i64, HashMap<u64, u32>)>,
-    /// After a reconnect: what may come a second time.
+    /// After a reconnect: hashes of lines that may arrive again.
     repeated: HashMap<u64, u32>,
 }
 
@@ -54,24 +54,26 @@ impl Lines {
         }
     }
 
-    /// How many lines were new so far.
+    /// Returns the number of new lines so far.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// From when to ask: early enough for all that is new, late enough that repetitions are known.
+    /// Returns the time to read from: early enough for all new lines, late enough that duplicates are recognized.
     pub(super) fn since(&self) -> Option<jiff::Timestamp> {
         second_before(if self.count > 0 { Some(self.newest) } else { self.after })
     }
 
-    /// The same for a run that ended at this time and was replaced: the node may have given out lines of its
-    /// successor as its own, so that none of its own may have come yet.
+    /// Like [`Self::since`], for a run that ended at this time and was replaced.
+    ///
+    /// The node may have returned lines of the next run as those of this one, so that none of its own may have
+    /// arrived yet.
     pub(super) fn since_of_run(&self, ended: Option<Timestamp>) -> Option<jiff::Timestamp> {
         let are_its_own = ended.is_some_and(|ended| self.oldest < ended);
         if are_its_own { self.since() } else { second_before(self.after) }
     }
 
-    /// The same log is read anew from [`Lines::since`].
+    /// Prepares for reading the same log again from [`Lines::since`].
     pub(super) fn reconnect(&mut self) {
         self.partial.clear();
         self.state = LineState::Gather;
@@ -93,13 +95,13 @@ impl Lines {
         self.part(bytes);
     }
 
-    /// What is complete, if there is anything.
+    /// Returns the complete lines, if there are any.
     pub(super) fn take(&mut self) -> Option<LogChunk> {
         (!self.ready.is_empty())
             .then(|| LogChunk { text: Bytes::from(self.ready.split()), time: self.newest })
     }
 
-    /// The log is at its end: an unfinished line will not be finished.
+    /// Returns the rest at the end of the log, including a line without an end.
     pub(super) fn finish(&mut self) -> Option<LogChunk> {
         self.end_line();
         self.take()
@@ -110,7 +112,7 @@ impl Lines {
             LineState::Drop => {}
             LineState::Pass => self.ready.extend_from_slice(bytes),
             LineState::Gather => {
-                // Cut at the same place whatever pieces the network makes, or a repetition would not be known.
+                // Cut at the same position however the bytes arrive; otherwise duplicates would not be recognized.
                 let (now, later) = bytes.split_at(bytes.len().min(LONGEST_LINE - self.partial.len()));
                 self.partial.extend_from_slice(now);
                 if self.partial.len() == LONGEST_LINE {
@@ -128,7 +130,7 @@ impl Lines {
         self.state = LineState::Gather;
     }
 
-    /// Gives out the gathered line if it is new.
+    /// Emits the buffered line if it is new.
     fn emit(&mut self) -> bool {
         let line = self.partial.split();
         let (time, text) = split_timestamp(&line);
@@ -167,18 +169,17 @@ impl Lines {
     }
 }
 
-/// What a node says in the place of a log that has gone with its container: nothing that the container wrote, whose lines
-/// have a time.
+/// What a node returns instead of the log of a deleted container. Lines of containers have a timestamp, these do not.
 const LOG_MISSING_MESSAGES: [&[u8]; 2] =
     [b"unable to retrieve container logs for ", b"failed to try resolving symlinks in path "];
 
-/// The server knows whole seconds only.
+/// The server only accepts whole seconds.
 fn second_before(time: Option<Timestamp>) -> Option<jiff::Timestamp> {
     let second = time?.0.div_euclid(1_000_000) - (OVERLAP_SECONDS - 1);
     jiff::Timestamp::from_second(second).ok()
 }
 
-/// `2026-11-15T22:00:00.123456789Z text`.
+/// Splits `2026-11-15T22:00:00.123456789Z text`.
 fn split_timestamp(line: &[u8]) -> (Option<Timestamp>, &[u8]) {
     let Some(space) = line.iter().take(40).position(|byte| *byte == b' ') else {
         return (None, line);
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!(lines.since().unwrap().to_string(), "2026-11-15T22:00:00Z");
         lines.reconnect();
         lines.push(log.as_bytes());
-        // Written by the other stream: later in the log, with an earlier time.
+        // Written to the other stream: later in the log, with an earlier time.
         lines.push(
             b"2026-11-15T22:00:01.5Z same\n2026-11-15T22:00:01.4Z late\n2026-11-15T22:00:01.9Z cut off\n",
         );

@@ -1,4 +1,4 @@
-//! Pods that crash wait longer each time before they are started again. What they wait for may have come.
+//! Deletes crashed pods that would otherwise wait for their back-off, because what they need may be available now.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::Api;
@@ -10,9 +10,11 @@ use crate::connect::Cluster;
 use crate::error::is_not_found;
 
 impl Cluster {
-    /// Deletes those pods of which a container has crashed and was not started again yet; whoever owns them makes others,
-    /// at once. If something was changed by which others come anyway, only those for which their owner would wait. Gives
-    /// those that were deleted.
+    /// Deletes pods with a crashed container that is not restarted yet, so that their owner replaces them at once.
+    /// Returns the deleted pods.
+    ///
+    /// If the workload was `changed`, its owner replaces most pods anyway: only those that it would wait for are
+    /// deleted.
     pub async fn replace_crashed(&self, pods: &[PodRef], changed: bool) -> Result<Vec<PodRef>, Failure> {
         let mut replaced = Vec::new();
         for pod in pods {
@@ -23,7 +25,7 @@ impl Cluster {
             };
             let is_due = |pod: &Pod| has_crashed(pod) && (!changed || holds_up_its_owner(pod));
             let Some(found) = found.filter(is_due) else { continue };
-            // Another of the same name is not meant.
+            // Do not delete another pod of the same name.
             let preconditions = Some(Preconditions { uid: found.metadata.uid, resource_version: None });
             match api.delete(&pod.name, &DeleteParams { preconditions, ..DeleteParams::default() }).await {
                 Ok(_) => replaced.push(pod.clone()),
@@ -43,7 +45,7 @@ fn has_crashed(pod: &Pod) -> bool {
     stays && own.into_iter().chain(first).flatten().any(is_down)
 }
 
-/// A stateful set replaces the next pod when the one before it is ready, which this one never will be.
+/// A StatefulSet waits for this pod to become ready before it replaces the next one, which will never happen.
 fn holds_up_its_owner(pod: &Pod) -> bool {
     super::nearest_owner(pod).is_some_and(|owner| owner.kind == "StatefulSet")
 }

@@ -1,8 +1,8 @@
-//! The one word that kubectl shows as a pod's STATUS, and the sentence behind it.
+//! The STATUS column of `kubectl get pods`, and the message that explains it.
 
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
-/// Status word and, where the cluster gives one, the message that explains it.
+/// Returns the status and, if the cluster provides one, its message.
 pub(super) fn of(pod: &Pod) -> (String, Option<String>) {
     let empty = PodStatus::default();
     let status = pod.status.as_ref().unwrap_or(&empty);
@@ -48,7 +48,7 @@ fn condition(status: &PodStatus, kind: &str, value: &str) -> Option<(String, Opt
     Some((found.reason.clone().unwrap_or_default(), found.message.clone().filter(|text| !text.is_empty())))
 }
 
-/// `Init:…` while an init container has not done its part.
+/// Returns `Init:…` until all init containers have completed.
 fn init_status(pod: &Pod, status: &PodStatus) -> Option<(String, Option<String>)> {
     let specs = pod.spec.as_ref().and_then(|spec| spec.init_containers.as_deref()).unwrap_or_default();
     let statuses = status.init_container_statuses.as_deref().unwrap_or_default();
@@ -79,7 +79,7 @@ fn init_status(pod: &Pod, status: &PodStatus) -> Option<(String, Option<String>)
     None
 }
 
-/// The first container that has something to say.
+/// Returns the status of the first container that waits or has terminated.
 fn main_status(status: &PodStatus) -> Option<(String, Option<String>)> {
     let containers = status.container_statuses.as_deref().unwrap_or_default();
     containers.iter().find_map(|container| trouble(container.state.as_ref()?))

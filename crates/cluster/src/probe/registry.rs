@@ -1,5 +1,5 @@
-//! The registry that a cluster announces, in the ways that Tilt knows: the document of KEP-1755 in `kube-public`, the
-//! add-on of MicroK8s, annotations of a node.
+//! Finds the registry that a cluster announces, in the ways that Tilt supports: the ConfigMap of KEP-1755 in
+//! `kube-public`, the add-on of MicroK8s, annotations of a node.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Service};
 use kube::Api;
@@ -12,16 +12,16 @@ use serde::Deserialize;
 use super::{optional, runtime};
 use crate::connect::Cluster;
 
-/// What a cluster says about where images go.
+/// The registry of a cluster.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Announced {
     pub(super) registry: Option<Registry>,
-    /// What it advises where it has none.
+    /// The cluster's advice if it has no registry.
     pub(super) help: Option<String>,
 }
 
 impl Cluster {
-    /// The document of KEP-1755; none if there is none, or this user may not read it.
+    /// Reads the document of KEP-1755; none if it does not exist or may not be read.
     pub(super) async fn hosting(&self) -> Option<String> {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), "kube-public");
         let map = optional("the local registry", maps.get_opt("local-registry-hosting")).await??;
@@ -39,7 +39,8 @@ impl Cluster {
         Announced { help: announced.help.filter(|_| announced.registry.is_none()), ..announced }
     }
 
-    /// Its add-on listens on a port of the node. With Docker as its runtime nothing needs to be pushed.
+    /// Returns the registry of the add-on, which listens on a port of the node. With Docker as the runtime, nothing
+    /// needs to be pushed.
     async fn of_microk8s(&self, node: Option<&Node>, help: Option<String>) -> Announced {
         if node.is_some_and(|node| runtime(node) == Runtime::Docker) {
             return Announced { registry: None, help };
@@ -72,7 +73,7 @@ struct Hosting {
     help: String,
 }
 
-/// What pulls images is the container runtime: its name for the registry goes into objects. The pods' does not.
+/// Parses the document. The name that the container runtime uses goes into objects; that of the pods does not.
 fn read(document: &str) -> Announced {
     let parsed = yaml::document(document).map_err(|error| error.to_string());
     let hosting: Result<Hosting, String> =
@@ -93,7 +94,7 @@ fn read(document: &str) -> Announced {
     Announced { registry, help: text(hosting.help) }
 }
 
-/// As scripts of Tilt and of kind annotate nodes.
+/// Reads the annotations that scripts of Tilt and kind write.
 fn of_node(node: &Node) -> Option<Registry> {
     let annotations = node.metadata.annotations.as_ref()?;
     let said = |name: &str| annotations.get(name).map(String::as_str).filter(|value| !value.is_empty());
@@ -103,7 +104,7 @@ fn of_node(node: &Node) -> Option<Registry> {
     }
 }
 
-/// None if these are no names of a host: images could not be named by them.
+/// Returns none if these are not valid hosts for image names.
 fn checked(host: &str, from_cluster: &str) -> Option<Registry> {
     let is_host = |host: &str| {
         let example = format!("{host}/x");
@@ -143,7 +144,7 @@ mod tests {
             ..of("localhost:5000", Some("registry:5000")).unwrap()
         };
         assert_eq!(full.registry, Some(expected));
-        // What pods would say is no name for images.
+        // The name for pods is not used for images.
         let network = read("host: a:1\nhostFromClusterNetwork: b:2\n").registry.unwrap();
         assert_eq!((network.host_from_cluster, network.host_from_pods), (None, Some("b:2".into())));
         assert_eq!(read("host: \"localhost:5000\"\nother: x\n").registry, of("localhost:5000", None));

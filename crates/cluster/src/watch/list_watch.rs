@@ -1,7 +1,7 @@
-//! List, then watch, again and again: one kind of object of one namespace.
+//! Lists and then watches one kind of object in one namespace, reconnecting forever.
 //!
-//! kube's own watcher does the same but does not tell when it is connected again; a status that says "lost" until
-//! the next pod happens to change would be wrong.
+//! kube's own watcher does not report when it is connected again. A status that says "lost" until the next pod
+//! happens to change would be wrong.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -17,13 +17,13 @@ use tokio::time::Instant;
 use crate::connect::Cluster;
 
 const FIRST_DELAY: Duration = Duration::from_millis(50);
-/// Also how much later than possible a return of the API server is noticed.
+/// Also the longest time until the return of the API server is noticed.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
-/// Rights are seldom given while somebody waits for them.
+/// Permissions rarely change while somebody waits for them.
 const REFUSED_DELAY: Duration = Duration::from_secs(5);
-/// An API server that accepts a request and then says nothing.
+/// For an API server that accepts a request and then does not respond.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The server ends a watch by itself after this time; one that is silent for longer is dead.
+/// The server closes a watch after this time; one that is silent for longer is dead.
 const WATCH_SECONDS: u32 = 290;
 
 pub(super) enum ListWatchEvent<K> {
@@ -31,7 +31,7 @@ pub(super) enum ListWatchEvent<K> {
     Changed(K),
     Gone(K),
     Trouble(Failure),
-    /// Not allowed; asked for again now and then.
+    /// Forbidden; retried now and then.
     Refused(Failure),
     Recovered,
 }
@@ -39,9 +39,9 @@ pub(super) enum ListWatchEvent<K> {
 pub(super) struct ListWatch<K> {
     cluster: Cluster,
     api: Api<K>,
-    /// `pods`, for what is told.
+    /// The plural name of the kind, for messages: `pods`.
     what: &'static str,
-    /// What to watch from; none asks for a list.
+    /// The resource version to watch from; none: list first.
     version: Option<String>,
     events: Option<BoxStream<'static, kube::Result<WatchEvent<K>>>>,
     started: Instant,
@@ -68,7 +68,7 @@ where
         }
     }
 
-    /// A stream may be polled beside others without losing what is under way.
+    /// A stream may be polled in a `select!` without losing requests in flight.
     pub(super) fn into_stream(self) -> BoxStream<'static, ListWatchEvent<K>> {
         stream::unfold(self, |mut tail| async move {
             loop {
@@ -86,7 +86,7 @@ where
             let limit = Duration::from_secs(u64::from(WATCH_SECONDS)) + PATIENCE;
             match tokio::time::timeout(limit, events.next()).await {
                 Ok(Some(Ok(event))) => self.take(event),
-                // Load balancers cut long connections: that is no outage unless reconnecting fails, too.
+                // Load balancers cut long connections: an outage only if reconnecting fails, too.
                 Ok(Some(Err(_)) | None) | Err(_) => self.ended().await,
             }
         } else if let Some(version) = self.version.clone() {
@@ -138,7 +138,7 @@ where
                 self.steps.push_back(ListWatchEvent::Gone(object));
             }
             WatchEvent::Bookmark(bookmark) => self.version = Some(bookmark.metadata.resource_version),
-            // Mostly "410 Gone": too far behind. A new list sets it right, whatever it was.
+            // Mostly "410 Gone": the version is too old. A new list fixes every case.
             WatchEvent::Error(status) => {
                 tracing::debug!(message = %status.message, "watch asks for a new list");
                 self.version = None;
@@ -147,7 +147,7 @@ where
         }
     }
 
-    /// The server closed the watch: usual after its time, suspicious at once.
+    /// The server closed the watch: expected after its timeout, suspicious right after the start.
     async fn ended(&mut self) {
         self.events = None;
         if self.started.elapsed() < LONGEST_DELAY {
@@ -159,7 +159,7 @@ where
         self.events = None;
         if !self.troubled {
             self.troubled = true;
-            // Told at once, before waiting.
+            // Reported before the first wait.
             self.steps.push_back(self.trouble(error));
             return;
         }

@@ -1,5 +1,6 @@
-//! Kubernetes events as notices: each notice once, and of those from before the session only warnings, which say
-//! why something is not as it should be.
+//! Translates Kubernetes events into notices, each once.
+//!
+//! Of events from before the session, only warnings are kept: they explain why something does not work.
 
 use std::collections::HashMap;
 
@@ -12,19 +13,20 @@ use lilt_model::kubernetes::ObjectRef;
 use super::list_watch::ListWatchEvent;
 use crate::pod::timestamp;
 
-/// Old warnings of one list that are told: each one about something else than a pod costs a question to the cluster.
+/// How many old warnings of one list are reported: each about another object than a pod costs a request.
 const OLD_WARNINGS: usize = 100;
 
-/// An event object is rewritten when the same thing happens again, so its version tells happenings apart.
+/// Recognizes repeated events. An event object is updated when the same thing happens again, so its version
+/// distinguishes occurrences.
 pub(super) struct Notices {
-    /// What happened since then is new.
+    /// Events since this time are new.
     since: Timestamp,
     seen: HashMap<String, String>,
     listed: bool,
     troubled: bool,
 }
 
-/// A notice, and the object it is about if that is no pod: whose that is must be asked.
+/// A notice and, unless it is about a pod, the object whose owners have to be resolved.
 pub(super) type NoticeWithOwner = (Notice, Option<OwnerReference>);
 
 impl Notices {
@@ -32,7 +34,7 @@ impl Notices {
         Self { since, seen: HashMap::new(), listed: false, troubled: false }
     }
 
-    /// Whether what happens from now on will be told (or never can be).
+    /// Whether events from now on are reported, or never can be.
     pub(super) fn ready(&self) -> bool {
         self.listed || self.troubled
     }
@@ -90,7 +92,7 @@ fn identity(event: &Event) -> (String, String) {
     (meta.uid.clone().unwrap_or_default(), meta.resource_version.clone().unwrap_or_default())
 }
 
-/// None of what nobody wants to know: all about pods, of other objects only what went wrong.
+/// Returns none for irrelevant events: all events of pods matter, and warnings about other objects.
 fn translate(event: &Event) -> Option<NoticeWithOwner> {
     let object = &event.involved_object;
     let warning = event.type_.as_deref() == Some("Warning");
@@ -114,8 +116,10 @@ fn translate(event: &Event) -> Option<NoticeWithOwner> {
     Some((notice, owner))
 }
 
-/// The probe that an event is about. Its reason, `Unhealthy` or `Killing`, does not say which: only the kubelet's text does, as
-/// in `Liveness probe failed: …` and `Container main failed liveness probe, will be restarted`.
+/// Returns the probe that an event is about.
+///
+/// Its reason, `Unhealthy` or `Killing`, does not name the probe. Only the kubelet's text does: `Liveness probe
+/// failed: …`, `Container main failed liveness probe, will be restarted`.
 fn failed_probe(message: &str) -> Option<ProbeKind> {
     let names = [
         (ProbeKind::Liveness, "Liveness", " liveness probe"),
@@ -135,7 +139,7 @@ fn pod(object: &ObjectReference) -> PodRef {
     }
 }
 
-/// Objects of the whole cluster, such as nodes, are nobody's.
+/// Returns none for cluster-wide objects such as nodes: they belong to no resource.
 fn subject(object: &ObjectReference) -> Option<(Subject, Option<OwnerReference>)> {
     let namespace = object.namespace.clone().filter(|namespace| !namespace.is_empty())?;
     let owner = OwnerReference {

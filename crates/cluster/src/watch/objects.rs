@@ -1,4 +1,4 @@
-//! Applied objects, from afar: whether they are still there and still the same. Only their metadata is watched.
+//! Watches the metadata of applied objects, to notice when they are changed or deleted.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use crate::connect::Cluster;
 use crate::fingerprint::fingerprint;
 use crate::inject::MANAGED_BY;
 
-/// A name, and the fingerprint by which the object is known.
+/// An event about one object, identified by its name and its fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectEvent {
-    /// All there are; comes first, and again after a resync.
+    /// All existing objects. Sent first, and again after a resync.
     Listed(Vec<(String, String)>),
-    /// It is new or says something else than before.
+    /// The object is new, or its content changed.
     Changed(String, String),
-    /// With the fingerprint it had.
+    /// With its last fingerprint.
     Gone(String, String),
 }
 
 impl Cluster {
-    /// Watches applied objects. The stream ends if they may not be watched, or if there is no such kind.
+    /// Watches applied objects. The stream ends if watching is forbidden or the kind does not exist.
     pub async fn watch_objects(
         &self,
         scope: &ObjectScope,
@@ -59,7 +59,7 @@ impl Cluster {
     }
 }
 
-/// A return of the API server should not be noticed much later than possible.
+/// Retries every second, so that the return of the API server is noticed soon.
 struct EverySecond;
 
 impl Iterator for EverySecond {
@@ -74,7 +74,7 @@ impl Backoff for EverySecond {
     fn reset(&mut self) {}
 }
 
-/// Asking again would not help.
+/// Whether a retry cannot succeed.
 fn is_final(error: &Error) -> bool {
     let code = match error {
         Error::InitialListFailed(error) | Error::WatchStartFailed(error) => crate::error::code(error),
@@ -84,7 +84,7 @@ fn is_final(error: &Error) -> bool {
     matches!(code, Some(403..=405))
 }
 
-/// The fingerprints so far: most changes are of the status, and nobody needs to hear of them.
+/// The last known fingerprints. Most changes are of the status only and are not reported.
 #[derive(Default)]
 struct Known {
     fingerprints: HashMap<String, String>,

@@ -1,4 +1,4 @@
-//! Who owns a pod, up to the object that somebody applied.
+//! Resolves the owners of pods, up to the object that was applied.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,29 +13,29 @@ use lilt_model::Uid;
 use crate::connect::Cluster;
 use crate::pod::{OwnerChain, nearest_owner, timestamp};
 
-/// Deeper chains are circles.
+/// Longer chains are cycles.
 const DEEPEST: usize = 8;
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
 pub(super) type Ancestors = Shared<BoxFuture<'static, OwnerChain>>;
 
-/// Remembers, per direct owner of a pod, that owner and all above it. An owner's owners do not change.
+/// Caches, per direct owner of a pod, that owner and all its owners. An owner's owners do not change.
 pub(super) struct Owners {
     cluster: Cluster,
     namespace: String,
     asked: OwnerCache<Ancestors>,
 }
 
-/// What is known of owners, by their uids. Those of pods that are gone are forgotten now and then.
+/// Resolved owners by uid. Those of deleted pods are evicted now and then.
 struct OwnerCache<V> {
     known: HashMap<String, V>,
-    /// The owners of the pods there are.
+    /// The owners of each existing pod.
     pods: HashMap<String, Vec<String>>,
-    /// Owners without pods are forgotten when there are so many in all.
+    /// Owners without pods are evicted when the cache has this many entries.
     limit: usize,
 }
 
-/// So many owners are never too many.
+/// Below this size nothing is evicted.
 const FEW: usize = 256;
 
 impl<V> OwnerCache<V> {
@@ -51,7 +51,7 @@ impl<V> OwnerCache<V> {
         self.pods.remove(pod);
     }
 
-    /// Returns what is known of an owner; `ask` is called where nothing is.
+    /// Returns the entry of an owner; calls `ask` if there is none.
     fn get(&mut self, owner: &str, ask: impl FnOnce() -> V) -> &V {
         if self.known.len() >= self.limit && !self.known.contains_key(owner) {
             let with_pods: HashSet<&String> = self.pods.values().flatten().collect();
@@ -71,17 +71,17 @@ impl Owners {
         Self { cluster, namespace: namespace.to_owned(), asked: OwnerCache::new() }
     }
 
-    /// A pod is gone, and owners that have no other pod may be forgotten.
+    /// Removes a deleted pod; owners without other pods may be evicted.
     pub(super) fn gone(&mut self, pod: &Pod) {
         self.asked.forget_pod(&uid(pod));
     }
 
-    /// Forgets all pods: a new listing follows.
+    /// Removes all pods, because a new list follows.
     pub(super) fn begin_again(&mut self) {
         self.asked.pods.clear();
     }
 
-    /// The answer, if nobody has to be asked.
+    /// Returns the owners if they are resolved already.
     pub(super) fn known(&mut self, pod: &Pod) -> Option<OwnerChain> {
         self.of(pod).now_or_never()
     }
@@ -98,7 +98,7 @@ impl Owners {
         })
     }
 
-    /// An owner itself and all above it.
+    /// Returns an owner and all its owners.
     pub(super) fn line_of(&mut self, reference: &OwnerReference) -> Ancestors {
         let (cluster, namespace) = (&self.cluster, &self.namespace);
         let ask = || line(cluster.clone(), namespace.clone(), reference.clone(), 0).shared();
@@ -106,7 +106,7 @@ impl Owners {
     }
 }
 
-/// Direct owners before theirs; each once.
+/// Merges chains: direct owners before indirect ones, each once.
 fn nearest_first(lines: Vec<OwnerChain>) -> Vec<Uid> {
     let lines: Vec<Vec<Uid>> = lines.into_iter().map(|line| line.uids).collect();
     let mut all: Vec<Uid> = Vec::new();
@@ -120,7 +120,7 @@ fn nearest_first(lines: Vec<OwnerChain>) -> Vec<Uid> {
     all
 }
 
-/// The owner itself and all above it.
+/// Resolves an owner and all its owners.
 fn line(
     cluster: Cluster,
     namespace: String,
@@ -139,7 +139,7 @@ fn line(
     .boxed()
 }
 
-/// What an owner says of itself; none if it is gone or may not be read. Asks until there is an answer.
+/// Reads the metadata of an owner; none if it is deleted or may not be read. Retries until there is a response.
 async fn metadata_of(cluster: &Cluster, namespace: &str, owner: &OwnerReference) -> Option<ObjectMeta> {
     loop {
         let error = match cluster.kinds.find(&owner.api_version, &owner.kind).await {

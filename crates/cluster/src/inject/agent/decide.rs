@@ -1,4 +1,4 @@
-//! Whether a container needs the agent, and what for.
+//! Decides whether a container needs the agent, and for what.
 
 use lilt_model::image::clean_container_path;
 use lilt_model::image_facts::{Identity, SyncTarget};
@@ -8,7 +8,7 @@ use super::AgentOffer;
 use super::volumes::{self, Volume};
 
 pub(super) enum AgentDecision {
-    /// The image can do it alone.
+    /// The image supports live updates without it.
     NotNeeded(Vec<ExcludedTarget>),
     Needed {
         reason: String,
@@ -18,7 +18,7 @@ pub(super) enum AgentDecision {
     Impossible(String),
 }
 
-/// Something that is synced and can be changed nowhere, and why.
+/// A sync target that cannot be changed, and why.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ExcludedTarget {
     pub(super) what: String,
@@ -28,11 +28,11 @@ pub(super) struct ExcludedTarget {
 /// What the agent must do for a container.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// The container's own process.
+    /// The container's own command.
     pub(super) argv: Vec<String>,
-    /// Directories that are copied to where they can be written.
+    /// Directories that are copied to a writable volume.
     pub(super) mounts: Vec<String>,
-    /// Executables that are kept where they can be written.
+    /// Executables that are copied to a writable place.
     pub(super) kept: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn decide(spec: &Value, container: &Value, offer: &AgentOffer) -> Age
     excluded.extend(part);
     plan.kept.dedup();
     plan.mounts.sort();
-    // What lies below a directory that is copied comes with it; in this order it stands behind it.
+    // A directory is copied with its subdirectories, which sort right after it.
     plan.mounts.dedup_by(|below, above| is_below(below, above));
     plan.argv = command.words;
     AgentDecision::Needed { reason, plan, excluded }
@@ -88,14 +88,14 @@ fn not_mountable(what: &str) -> String {
     format!("nothing can be mounted where {what} lies, and the container's command does not name it")
 }
 
-/// Of a root directory, only what is started can be changed.
+/// Only the started program of a root directory can be changed.
 fn all_but(file: &str) -> ExcludedTarget {
     let reason =
         format!("nothing can be mounted there; {file} can be changed because the container starts it");
     ExcludedTarget { what: format!("/ but for {file}"), reason }
 }
 
-/// The first thing that the image cannot do.
+/// Returns the first reason why the image needs the agent.
 fn reason(offer: &AgentOffer, security: &Security, closed: &[&SyncTarget]) -> Option<String> {
     let facts = &offer.facts;
     if offer.restart.is_some() {
@@ -123,19 +123,19 @@ enum WriteStrategy {
     Impossible,
 }
 
-/// Where others' programs lie, too: they are not copied for the sake of one.
+/// Directories with other programs, which are not copied for the sake of one.
 const SHARED: [&str; 6] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
 
 fn write_strategy(target: &SyncTarget, command: &Command) -> WriteStrategy {
     let kept = match &target.file {
-        // What is started, or what a debugger is told to start.
+        // The program itself, or one that a debugger gets as an argument.
         Some(file) if target.directory == "/" => command.names(file).then(|| file.clone()),
         Some(file) if SHARED.contains(&target.directory.as_str()) => {
             command.program().filter(|program| program == file)
         }
-        // Of a whole root directory, one file can be changed.
+        // One file of a root directory can be changed.
         None if target.directory == "/" => command.program().filter(|it| it.rfind('/') == Some(0)),
-        // In another directory it may look for what it needs beside itself.
+        // In another directory, the program may expect other files beside itself.
         _ => None,
     };
     match kept {
@@ -145,26 +145,26 @@ fn write_strategy(target: &SyncTarget, command: &Command) -> WriteStrategy {
     }
 }
 
-/// What the container starts, and where.
+/// The command of a container and its working directory.
 struct Command {
     words: Vec<String>,
     directory: String,
 }
 
 impl Command {
-    /// As Kubernetes puts it together.
+    /// Combines image and manifest as Kubernetes does.
     fn of(container: &Value, offer: &AgentOffer) -> Self {
         let directory = container["workingDir"].as_str().filter(|directory| !directory.is_empty());
         let directory = directory.unwrap_or(&offer.facts.working_directory).to_owned();
         Self { words: argv(container, offer), directory }
     }
 
-    /// The file that is started, if its path is said: others are searched for.
+    /// Returns the path of the started program; none if it is searched for in PATH.
     fn program(&self) -> Option<String> {
         self.words.first().filter(|program| program.contains('/')).map(|program| self.path(program))
     }
 
-    /// Whether it starts a file, or is told its path.
+    /// Whether the command starts the file or has it as an argument.
     fn names(&self, file: &str) -> bool {
         let mut told = self.words.iter().skip(1).map(|word| self.path(word));
         self.program().is_some_and(|program| program == file) || told.any(|path| path == file)
@@ -184,7 +184,7 @@ fn argv(container: &Value, offer: &AgentOffer) -> Vec<String> {
         let words: Vec<String> = words.iter().filter_map(|word| Some(word.as_str()?.to_owned())).collect();
         (!words.is_empty()).then_some(words)
     };
-    // In a manifest `$(NAME)` is a variable; what comes from the image is not a manifest.
+    // `$(NAME)` is a variable in a manifest, but literal in an image.
     let literal = |words: &[String]| words.iter().map(|word| word.replace("$(", "$$(")).collect::<Vec<_>>();
     let (entrypoint, command) = (literal(&offer.facts.entrypoint), literal(&offer.facts.command));
     match (words("command"), words("args")) {
@@ -194,10 +194,10 @@ fn argv(container: &Value, offer: &AgentOffer) -> Vec<String> {
     }
 }
 
-/// As whom a container runs, and with which rights.
+/// The user and the capabilities of a container.
 struct Security {
     identity: Identity,
-    /// It may write whatever modes say.
+    /// Whether it may write regardless of file modes.
     overrides: bool,
     read_only: bool,
 }
@@ -207,7 +207,7 @@ impl Security {
         let own = &container["securityContext"];
         let said = |field: &str| own[field].as_u64().or_else(|| spec["securityContext"][field].as_u64());
         let user = said("runAsUser").unwrap_or(image.user);
-        // Another user than the image's is in root's group, unless the image knows it.
+        // Kubernetes puts a user that the image does not define into root's group.
         let group = said("runAsGroup").unwrap_or(if user == image.user { image.group } else { 0 });
         let names = |list: &str| {
             let names = own["capabilities"][list].as_array().into_iter().flatten();
@@ -228,7 +228,7 @@ impl Security {
     }
 }
 
-/// Whether a path is another or lies below it.
+/// Whether a path equals another or lies below it.
 pub(super) fn is_below(path: &str, above: &str) -> bool {
     let above = above.trim_end_matches('/');
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

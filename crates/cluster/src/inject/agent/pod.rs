@@ -1,6 +1,6 @@
-//! A pod with the agent in it.
+//! Adds the agent to a pod.
 //!
-//! One volume for all containers. Each has directories of its own there: one with the agent, mounted at
+//! All containers share one volume. Each has its own directories in it: one with the agent, mounted at
 //! [`lilt_agent::HOME`], and one for each directory of its image that must become writable.
 
 use lilt_agent::{HOME, PROGRAM};
@@ -11,15 +11,15 @@ use super::decide::Plan;
 
 pub(super) const VOLUME: &str = "lilt-agent";
 const INSTALLER: &str = "lilt-agent";
-/// Those for containers with other rights than the first one's, with a number behind it.
+/// The prefix, followed by a number, for containers with another security context than the first one.
 const FURTHER_INSTALLER: &str = "lilt-agent-";
 const COPIER: &str = "lilt-copy-";
-/// Where init containers have the whole volume.
+/// Where init containers mount the whole volume.
 const WHOLE: &str = HOME;
-/// Names in a pod are labels.
+/// Container names are DNS labels.
 const LONGEST_NAME: usize = 63;
 
-/// Whether a container of that name is one that was added here.
+/// Whether a container of this name was added here.
 #[must_use]
 pub fn is_added(container: &str) -> bool {
     container == INSTALLER || container.starts_with(FURTHER_INSTALLER) || container.starts_with(COPIER)
@@ -41,8 +41,10 @@ pub(super) fn add(spec: &mut Value, plans: &[(usize, &AgentOffer, Plan)]) {
     list(spec, "volumes").push(json!({"name": VOLUME, "emptyDir": {}}));
 }
 
-/// Has the agent installed for a container. One init container does it for all that have the same security context: who
-/// creates the directory can replace what is in it, so it must be the container's own user where the manifest names one.
+/// Adds an init container that installs the agent, shared by containers with the same security context.
+///
+/// The owner of the directory can replace what is in it, so it must be the container's own user where the manifest
+/// names one.
 fn install(installers: &mut Vec<Value>, offer: &AgentOffer, container: &Value, name: &str) {
     let same = installers.iter().position(|it| it["securityContext"] == container["securityContext"]);
     let index = same.unwrap_or_else(|| {
@@ -84,7 +86,7 @@ fn run_under_the_agent(container: &mut Value, name: &str, offer: &AgentOffer, pl
     }
 }
 
-/// Fills the directories that are mounted over those of the image, in the image itself and as its user.
+/// Returns an init container that fills the writable directories from the image, as the image's user.
 fn copier(container: &Value, name: &str, plan: &Plan) -> Value {
     let mut command = vec![format!("{WHOLE}/{}/agent", home(name)), "copy".to_owned()];
     for (index, directory) in plan.mounts.iter().enumerate() {
@@ -95,9 +97,11 @@ fn copier(container: &Value, name: &str, plan: &Plan) -> Value {
     init(label.trim_end_matches('-'), image, command.into(), container)
 }
 
-/// A container of ours, with the rights and within the limits of the one it is for: what admits that one admits it. It
-/// runs before that one, so the pod needs no more than before. Where that one says nothing, neither does ours: the namespace
-/// gives both what it gives, and may refuse those that want less.
+/// Returns an init container with the rights and limits of the container it serves, so that whatever admits one
+/// admits the other.
+///
+/// It runs before that container, so the pod needs no more resources. Fields that the container lacks are omitted
+/// here, too: the namespace's defaults apply to both, and a policy may reject lower values.
 fn init(name: &str, image: &str, command: Value, like: &Value) -> Value {
     let mut container = json!({
         "name": name,
@@ -116,7 +120,7 @@ fn init(name: &str, image: &str, command: Value, like: &Value) -> Value {
     container
 }
 
-/// Whether an init container is one of these.
+/// Whether an init container was added here.
 pub(super) fn is_ours(container: &Value) -> bool {
     let mounts = container["volumeMounts"].as_array().into_iter().flatten();
     mounts.into_iter().any(|mount| mount["name"] == VOLUME && mount["mountPath"] == WHOLE)

@@ -1,5 +1,5 @@
-//! Two versions of an object without what the agent is to its pods, and without what is noted of their images: for
-//! comparisons with manifests, which know nothing of it.
+//! Removes the agent and the image annotations from two versions of an object, so that they can be compared with
+//! manifests, which contain neither.
 
 use lilt_agent::PROGRAM;
 use serde_json::Value;
@@ -13,14 +13,14 @@ pub(crate) fn uses_agent(object: &Value) -> bool {
     pod_spec(&mut object.clone()).is_some_and(|spec| !names(spec).is_empty())
 }
 
-/// The containers that do.
+/// Returns the names of the containers that run under the agent.
 fn names(spec: &Value) -> Vec<Value> {
     let containers = spec["containers"].as_array().into_iter().flatten();
     let running = containers.filter(|container| container["command"][0] == PROGRAM);
     running.map(|container| container["name"].clone()).collect()
 }
 
-/// Takes the agent out of the object in the cluster, and what it stands for out of the other.
+/// Removes the agent from the object in the cluster, and the fields that it replaces from the other.
 pub(crate) fn strip_agent(in_cluster: &mut Value, other: &mut Value) {
     let Some(spec) = pod_spec(in_cluster) else { return };
     let names = names(spec);
@@ -38,7 +38,7 @@ pub(crate) fn strip_agent(in_cluster: &mut Value, other: &mut Value) {
     }
 }
 
-/// The same with the content of images whose names do not tell it, where the other says nothing of it.
+/// Removes the annotation with image contents if only the object in the cluster has it.
 pub(crate) fn strip_image_content(in_cluster: &mut Value, other: &mut Value) {
     let is_noted = |object: &mut Value| {
         template(object).is_some_and(|it| it["metadata"]["annotations"].get(IMAGE_CONTENT).is_some())
@@ -74,7 +74,7 @@ fn clear(spec: &mut Value, names: &[Value]) {
         }
         retain(container, "volumeMounts", |mount| mount["name"] != VOLUME);
         if let Some(fields) = container.as_object_mut() {
-            // The agent starts what these say; which of it the manifest said cannot be seen any more.
+            // The agent replaced both; whether the manifest had set them is not known any more.
             fields.remove("command");
             fields.remove("args");
         }

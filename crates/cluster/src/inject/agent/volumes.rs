@@ -1,19 +1,19 @@
-//! Volumes of the user's at the places of syncs, and whether they take files.
+//! Whether the user's volumes at sync targets are writable.
 
 use lilt_model::image_facts::SyncTarget;
 use serde_json::Value;
 
 use super::decide::is_below;
 
-/// Sources that the node fills, and nobody else.
+/// Volume sources that only the node writes.
 const FILLED: [&str; 4] = ["configMap", "secret", "projected", "downwardAPI"];
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Volume {
-    /// There is none: it is the image's own.
+    /// No volume: the target is part of the image.
     None,
     Open,
-    /// It takes no files; why.
+    /// Not writable, with the reason.
     Closed(String),
 }
 
@@ -21,7 +21,7 @@ pub(super) fn of(spec: &Value, container: &Value, target: &SyncTarget) -> Volume
     let path = target.file.as_ref().unwrap_or(&target.directory);
     let mounts = container["volumeMounts"].as_array().into_iter().flatten();
     let mounts = mounts.filter_map(|mount| Some((mount, mount["mountPath"].as_str()?)));
-    // What is mounted deeper hides the rest.
+    // The innermost mount wins.
     let nearest = mounts.filter(|(_, place)| is_below(path, place)).max_by_key(|(_, place)| place.len());
     let Some((mount, place)) = nearest else { return Volume::None };
     let name = mount["name"].as_str().unwrap_or_default();
