@@ -1,22 +1,20 @@
-//! TLS to an engine, with the certificates that Docker's settings name.
+//! TLS to an engine, with the certificates of Docker's settings.
 #![expect(clippy::disallowed_methods, reason = "the certificates that Docker's settings name are read here")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lilt_model::Failure;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
 
-/// Where certificates are and whether the engine's is looked at.
+/// Where the certificates are, and whether to verify the engine's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Certificates {
-    /// `ca.pem`, `cert.pem` and `key.pem` are in it.
+    /// The folder with `ca.pem`, `cert.pem` and `key.pem`.
     pub(crate) folder: PathBuf,
-    /// Whether `ca.pem` must be there; otherwise this machine's authorities count without it.
+    /// Whether `ca.pem` is required; otherwise the system's authorities are the fallback.
     pub(crate) needs_authority: bool,
     pub(crate) verify: bool,
 }
@@ -34,7 +32,7 @@ impl Certificates {
             if self.needs_authority && read(&authority)?.is_none() {
                 return Err(missing(&authority));
             }
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+            builder.dangerous().with_custom_certificate_verifier(lilt_tls::accept_any_certificate(provider))
         };
         let certificate = self.folder.join("cert.pem");
         let config = match read(&certificate)? {
@@ -61,7 +59,7 @@ impl Certificates {
                 }
             }
             None if self.needs_authority => return Err(missing(&path)),
-            // What cannot be read of this machine's authorities shows when the engine's certificate is refused.
+            // Unreadable system authorities show as a rejected certificate.
             None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
         }
         Ok(roots)
@@ -82,7 +80,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     }
 }
 
-/// Scripts look for these words of Tilt's.
+/// Tilt's message, which scripts look for.
 fn missing(path: &Path) -> Failure {
     Failure::environment(format!(
         "unable to resolve docker endpoint: open {}: no such file or directory",
@@ -93,43 +91,4 @@ fn missing(path: &Path) -> Failure {
 
 fn unusable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::environment(format!("unable to resolve docker endpoint: {}: {error}", path.display()))
-}
-
-/// The user asked not to look at the engine's certificate.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
