@@ -1,6 +1,7 @@
 //! The OpenAPI documents, generated from the types of the kinds.
 
 use lilt_api::kinds::{COMMON_FIELDS, Field, Kind, Type, kinds};
+use lilt_model::files::fingerprint;
 use serde_json::{Map, Value, json};
 
 /// Definitions of Kubernetes keep their names.
@@ -35,15 +36,10 @@ pub fn openapi() -> Value {
 
 /// Returns the response of `/openapi/v3`: the path of the group's document.
 pub(crate) fn index() -> Value {
-    let hash = format!("{:016x}", digest(&document(Edition::V3).to_string()));
-    let address = format!("/openapi/v3/apis/tilt.dev/v1alpha1?hash={hash}");
+    // Clients cache the document by its address.
+    let hash = fingerprint(document(Edition::V3).to_string().as_bytes());
+    let address = format!("/openapi/v3/apis/tilt.dev/v1alpha1?hash={hash:016x}");
     json!({"paths": {"apis/tilt.dev/v1alpha1": {"serverRelativeURL": address}}})
-}
-
-/// FNV-1a: the document differs, its address differs.
-fn digest(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 pub(crate) fn document(edition: Edition) -> Value {
