@@ -49,6 +49,9 @@ struct Shared {
     program: PathBuf,
     arguments: Vec<String>,
     /// `None` before the first command. A connection whose guardian has exited is replaced.
+    ///
+    /// Published by whoever opens it: commands are started from any task and any thread, also before there is a runtime
+    /// that could run an owner of the connection.
     connection: watch::Sender<Option<Arc<Connection>>>,
     /// No further commands are started.
     is_closed: AtomicBool,

@@ -5,19 +5,38 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+use serde::{Deserialize, Serialize};
+
 use crate::environment;
 use crate::error::Error;
 
 /// A command to start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     pub argv: Vec<String>,
     /// Absolute.
+    #[serde(with = "os_path")]
     pub dir: PathBuf,
     /// Set on top of lilt's own environment.
     pub env: Vec<(String, String)>,
     /// Removed from lilt's own environment.
     pub unset: Vec<String>,
+}
+
+/// Encodes a path that need not be UTF-8.
+mod os_path {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(from).map(PathBuf::from)
+    }
 }
 
 impl From<&lilt_model::command::Command> for Launch {
