@@ -3,7 +3,7 @@
 //! The algorithm is FastCDC: a rolling hash of table entries, with a boundary where its upper bits are zero. Below the
 //! target size a boundary needs more zero bits, above it fewer, so that sizes stay close to it.
 
-use crate::codec::{Malformed, Reader, Writer};
+use serde::{Deserialize, Serialize};
 
 /// Content below this size is sent whole.
 pub const MIN_SPLIT_SIZE: usize = 128 << 10;
@@ -16,7 +16,7 @@ const MASK_BELOW_TARGET: u64 = !0 << (64 - 16);
 const MASK_ABOVE_TARGET: u64 = !0 << (64 - 12);
 
 /// One chunk of a file. Its digest is truncated, because the digest of the whole file is verified in the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Chunk {
     pub digest: [u8; 16],
     pub length: u32,
@@ -27,15 +27,6 @@ impl Chunk {
         let mut digest = [0; 16];
         digest.copy_from_slice(&crate::digest(bytes)[..16]);
         Self { digest, length: u32::try_from(bytes.len()).expect("invariant: chunks are small") }
-    }
-
-    pub(crate) fn write(&self, to: &mut Writer) {
-        to.raw(&self.digest);
-        to.u32(self.length);
-    }
-
-    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { digest: from.array()?, length: from.u32()? })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Framing of messages in a byte stream: a length, then that many bytes.
 
-use crate::codec::Malformed;
+use crate::protocol::Malformed;
 
 const HEADER: usize = 4;
 /// The maximum length of a message: enough for a list of a few hundred thousand files.

@@ -11,11 +11,9 @@ pub mod modified;
 pub mod protocol;
 pub mod transfer;
 
-mod codec;
-
 /// The protocol version, which changes with every change of the protocol. The agent of a pod that another version of
 /// lilt deployed reports its own.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Where the agent's volume is mounted in a container.
 pub const HOME: &str = "/.lilt";
