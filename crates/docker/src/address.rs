@@ -1,4 +1,4 @@
-//! Where the engine listens: `DOCKER_HOST`, Docker contexts, then the usual sockets.
+//! Finds the engine's address: `DOCKER_HOST`, Docker contexts, then the default sockets.
 #![expect(clippy::disallowed_methods, reason = "Docker's own settings are read here")]
 
 use std::fmt;
@@ -39,7 +39,7 @@ impl fmt::Display for Address {
 
 type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The directory of Docker's own configuration, whether or not it exists.
+/// Returns the directory of Docker's configuration, whether or not it exists.
 pub(crate) fn config_directory(environment: Environment<'_>, home: Option<&Path>) -> Option<PathBuf> {
     match set(environment, "DOCKER_CONFIG") {
         Some(path) => Some(PathBuf::from(path)),
@@ -47,8 +47,8 @@ pub(crate) fn config_directory(environment: Environment<'_>, home: Option<&Path>
     }
 }
 
-/// Decides as the `docker` command does: `DOCKER_HOST`, else `DOCKER_CONTEXT`, else the current context, else the
-/// default socket.
+/// Finds the address like the `docker` command: `DOCKER_HOST`, else `DOCKER_CONTEXT`, else the current context, else
+/// the default socket.
 pub(crate) fn resolve(environment: Environment<'_>, home: Option<&Path>) -> Result<Address, Failure> {
     if let Some(host) = set(environment, "DOCKER_HOST") {
         let certificates = certificates(environment, home);
@@ -58,7 +58,7 @@ pub(crate) fn resolve(environment: Environment<'_>, home: Option<&Path>) -> Resu
     match (current_context(environment, config.as_deref())?, config) {
         (Some(name), Some(config)) if name != "default" => context_address(&config, &name),
         _ => {
-            // As `docker` does: they are loaded, whether or not the address uses them.
+            // Like `docker`, load them even if the address does not use them.
             certificates(environment, home).map(|certificates| certificates.load()).transpose()?;
             Ok(default_address(environment, home))
         }
@@ -69,7 +69,7 @@ fn set(environment: Environment<'_>, name: &str) -> Option<String> {
     environment(name).filter(|value| !value.is_empty())
 }
 
-/// As the variables say: TLS with or without a look at the engine's certificate, or none.
+/// Returns the TLS settings of the environment: with verification, without, or none.
 fn certificates(environment: Environment<'_>, home: Option<&Path>) -> Option<Certificates> {
     let verify = set(environment, "DOCKER_TLS_VERIFY").is_some();
     if !verify && set(environment, "DOCKER_TLS").is_none() {
@@ -110,7 +110,7 @@ fn parse(host: &str, certificates: Option<&Certificates>) -> Result<Address, Add
     };
     let place = rest.trim_end_matches('/');
     let load = |certificates: &Certificates| certificates.load().map_err(AddressError::Certificates);
-    // Also for a socket, which does not use them: `docker` fails there if one is missing.
+    // Also for sockets, which do not use them: `docker` fails there as well if one is missing.
     let tls = certificates.map(load).transpose()?;
     let secure = |config| Ok(Address::Tls { host: with_port(place, 2376), config });
     match (scheme, tls) {
@@ -138,7 +138,7 @@ struct Config {
     current_context: Option<String>,
 }
 
-/// What `DOCKER_CONTEXT` or the configuration names.
+/// Returns the context that `DOCKER_CONTEXT` or the configuration names.
 pub(crate) fn current_context(
     environment: Environment<'_>,
     config: Option<&Path>,
@@ -192,7 +192,7 @@ fn context_address(config: &Path, name: &str) -> Result<Address, Failure> {
         .map_err(|cause| cause.into_failure(&format!("the Docker context {name:?}"), &endpoint.host))
 }
 
-/// The first of the usual sockets that exists; if none does, the one that the message should name.
+/// Returns the first default socket that exists, or else the one that the error should name.
 fn default_address(environment: Environment<'_>, home: Option<&Path>) -> Address {
     let usual = PathBuf::from("/var/run/docker.sock");
     let mut candidates = vec![usual.clone()];
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_said() {
+    fn unusable_addresses_are_errors() {
         let failure = |variables: &[(&str, &str)]| resolve_with(variables, None).unwrap_err().to_string();
         let pipe = failure(&[("DOCKER_HOST", "npipe:////./pipe/docker_engine")]);
         assert!(pipe.contains("is for Windows"), "{pipe}");
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_has_certificates_of_its_own() {
+    fn context_has_its_own_certificates() {
         let home = home_with_context("mine", "unix:///home/me/engine.sock", Some("mine"));
         let variables = [("DOCKER_TLS_VERIFY", "1"), ("DOCKER_CERT_PATH", "/nowhere")];
         assert_eq!(resolve_with(&variables, Some(home.path())), Ok("unix:///home/me/engine.sock".to_owned()));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_is_found_by_variable_or_configuration() {
+    fn context_is_found_by_variable_or_configuration() {
         let expected = Ok("unix:///home/me/engine.sock".to_owned());
         let home = home_with_context("mine", "unix:///home/me/engine.sock", None);
         assert_eq!(resolve_with(&[("DOCKER_CONTEXT", "mine")], Some(home.path())), expected);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_context_is_an_error() {
+    fn unknown_context_is_an_error() {
         let home = home_with_context("mine", "unix:///x.sock", Some("gone"));
         let failure = resolve_with(&[], Some(home.path())).unwrap_err();
         assert_eq!(failure.message, "the Docker context \"gone\" does not exist");

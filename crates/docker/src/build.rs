@@ -28,21 +28,21 @@ use crate::error::Error;
 use crate::session::Source;
 use crate::ssh_agent::SshSource;
 
-/// What to build.
+/// A build and what it may use.
 #[derive(Clone)]
 pub struct BuildRequest {
     pub build: DockerBuild,
     /// Labels of the image.
     pub labels: Vec<(String, String)>,
-    /// What steps may ask for, by id.
+    /// Secrets for build steps, by id.
     pub secrets: BTreeMap<String, Vec<u8>>,
-    /// Whose ssh keys steps may use, by id.
+    /// Ssh agents and keys for build steps, by id.
     pub ssh: BTreeMap<String, SshSource>,
-    /// No file of the context is read before this is cancelled; none: at once.
+    /// Until it is cancelled, no file of the context is read; none: read at once.
     pub hold: Option<CancellationToken>,
 }
 
-/// Never shows secrets.
+/// Omits the values of secrets.
 impl std::fmt::Debug for BuildRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { build, labels, secrets, ssh, hold: _ } = self;
@@ -57,14 +57,14 @@ impl std::fmt::Debug for BuildRequest {
 }
 
 impl BuildRequest {
-    /// With the labels that mark an image as made in development, by which old ones are found and pruned.
+    /// Adds the labels of development images, by which old ones are pruned.
     pub fn new(build: DockerBuild) -> Self {
         let labels = ["dev.tilt.built", "dev.tilt.gc"].map(|name| (name.to_owned(), "true".to_owned()));
         Self { build, labels: labels.into(), secrets: BTreeMap::new(), ssh: BTreeMap::new(), hold: None }
     }
 }
 
-/// An image that the engine now holds.
+/// An image that the engine has built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltImage {
     /// `sha256:…`
@@ -72,44 +72,44 @@ pub struct BuiltImage {
     pub transferred: Transferred,
 }
 
-/// What a build took from this machine.
+/// What was sent to the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred {
-    /// Files, directories and links that the engine was told of.
+    /// Files, directories and links that were listed.
     pub listed: u64,
-    /// Files whose content it asked for, the Dockerfile among them.
+    /// Files whose content was requested, including the Dockerfile.
     pub files: u64,
     pub bytes: u64,
 }
 
-/// What happens in a build, in the order in which the engine tells it.
+/// The progress of a build, in the engine's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildProgress {
-    /// A step began; one that is read from the cache begins and ends at once.
+    /// A step started. A cached step also finishes at once.
     Started {
         step: StepId,
         name: Arc<str>,
-        /// When, by the builder's clock, where it says so.
+        /// By the builder's clock, if it reports the time.
         at: Option<Timestamp>,
     },
-    /// A line of a step's output, without its end.
+    /// A line of a step's output, without its line end.
     Log { step: StepId, name: Arc<str>, stderr: bool, line: String },
-    /// How far a step has come with something it names: a layer that is pulled, files that are sent.
+    /// The progress of a part of a step: pulling a layer, sending files.
     Advanced { step: StepId, name: Arc<str>, what: String, current: u64, total: u64 },
     Finished {
         step: StepId,
         name: Arc<str>,
         cached: bool,
         duration: Duration,
-        /// When, by the builder's clock, where it says so.
+        /// By the builder's clock, if it reports the time.
         at: Option<Timestamp>,
         error: Option<String>,
     },
-    /// Advice about the Dockerfile.
+    /// A linter warning about the Dockerfile.
     Warning { message: String, line: Option<u32> },
 }
 
-/// Tells the steps of one build apart.
+/// Identifies a step of a build.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StepId(pub Arc<str>);
 
@@ -138,7 +138,7 @@ impl Engine {
         let builder = if self.buildkit_off { Builder::Engine } else { self.builder_settings.builder()? };
         let by_program = matches!(builder, Builder::Buildx(_)) || request.build.platform.contains(',');
         if !self.buildkit_off && !by_program && self.uses_buildkit().await? {
-            // Asks for files when it needs them.
+            // It waits for `hold` itself, when it requests files.
             return buildkit::build(self, request, on_progress).await;
         }
         if let Some(hold) = &request.hold {
@@ -147,7 +147,7 @@ impl Engine {
         match builder {
             _ if self.buildkit_off => classic::build(self, request, on_progress).await,
             Builder::Buildx(name) => buildx::build(self, &name, request, on_progress).await,
-            // Several platforms in one image: only the program has a way to put them into the engine.
+            // Only buildx can load an image of several platforms into the engine.
             Builder::Engine if by_program => {
                 buildx::build(self, self.builder_settings.context(), request, on_progress).await
             }
@@ -156,7 +156,7 @@ impl Engine {
     }
 }
 
-/// The hosts of the images that a build asks registries for.
+/// Returns the registries of the images that a build uses.
 fn registries(build: &DockerBuild) -> Vec<String> {
     let named = images(&build.dockerfile, &build.build_args);
     let caches = build.cache_from.iter().filter_map(|cache| Reference::parse(cache).ok());
@@ -191,7 +191,7 @@ fn source(request: &BuildRequest) -> Result<Source, Failure> {
     Ok(Source { context: context.clone(), ignores: Arc::new(ignores), dockerfile, hold })
 }
 
-/// What every builder of an engine is told.
+/// Returns the query parameters that every builder of an engine supports.
 fn query(request: &BuildRequest, dockerfile: &str) -> Query {
     let build = &request.build;
     let object = |pairs: &[(String, String)]| {

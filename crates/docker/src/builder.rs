@@ -1,6 +1,6 @@
-//! Which builder the user chose: the engine's own, or one of `docker buildx`.
+//! Finds the builder that the user chose: the engine's own, or one of `docker buildx`.
 //!
-//! Read anew for each build, as `docker build` does: `docker buildx use` counts while lilt runs.
+//! Read for each build, like `docker build` does, so that `docker buildx use` takes effect while lilt runs.
 #![expect(clippy::disallowed_methods, reason = "the settings of buildx are read here")]
 
 use std::path::{Path, PathBuf};
@@ -11,25 +11,25 @@ use sha2::{Digest as _, Sha256};
 
 use crate::address::{config_directory, current_context, hex, unreadable};
 
-/// The builder that comes with every engine.
+/// The name of the engine's own builder.
 const ENGINE_BUILDER: &str = "default";
 
-/// What the environment says about builders.
+/// The builder settings in the environment.
 #[derive(Debug)]
 pub(crate) struct BuilderSettings {
     /// `BUILDX_BUILDER`.
     named: Option<String>,
     /// The folder in which buildx keeps its settings.
     folder: Option<PathBuf>,
-    /// The Docker context, `default` if there is none.
+    /// The Docker context; `default` if there is none.
     context: String,
-    /// Under which key buildx keeps what was chosen for this engine.
+    /// The key under which buildx stores the builder chosen for this engine.
     key: String,
-    /// The program is to find the same engine and the same settings.
+    /// Variables that make buildx use the same engine and settings.
     variables: Vec<(&'static str, String)>,
 }
 
-/// What of the environment says which engine is meant, and how it is reached.
+/// The variables that select an engine and how to reach it.
 const VARIABLES: [&str; 8] = [
     "DOCKER_HOST",
     "DOCKER_CONTEXT",
@@ -43,9 +43,9 @@ const VARIABLES: [&str; 8] = [
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Builder {
-    /// The one in the engine.
+    /// The engine's own.
     Engine,
-    /// Of this name, for the program.
+    /// A builder of buildx, by name.
     Buildx(String),
 }
 
@@ -68,7 +68,7 @@ struct Instance {
 }
 
 impl BuilderSettings {
-    /// `address` is that of the engine.
+    /// `address` is the engine's address.
     pub(crate) fn read(
         environment: &dyn Fn(&str) -> Option<String>,
         home: Option<&Path>,
@@ -96,7 +96,7 @@ impl BuilderSettings {
         &self.variables
     }
 
-    /// The engine's own builder, as the program names it.
+    /// Returns buildx's name for the engine's own builder.
     pub(crate) fn context(&self) -> &str {
         &self.context
     }
@@ -113,14 +113,14 @@ impl BuilderSettings {
         match self.instance(&name)? {
             Some(instance) if instance.driver == "docker" => Ok(Builder::Engine),
             Some(_) => Ok(Builder::Buildx(name)),
-            // The builder of another context's engine: buildx knows more of contexts than is needed here.
+            // The builder of another context's engine. buildx finds it.
             None if is_named => Ok(Builder::Buildx(name)),
-            // It was removed since: buildx, too, goes back to the engine's own.
+            // It was removed since: like buildx, fall back to the engine's own.
             None => Ok(Builder::Engine),
         }
     }
 
-    /// What `docker buildx use` chose, for this engine or for all.
+    /// Returns the builder that `docker buildx use` chose, for this engine or globally.
     fn chosen(&self) -> Result<Option<String>, Failure> {
         let Some(current): Option<Current> = self.parsed("current")? else { return Ok(None) };
         if !current.name.is_empty() && (current.global || current.key == self.key) {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_for_this_engine_counts() {
+    fn builder_chosen_for_this_engine_is_used() {
         let far = ("instances/far", r#"{"Name": "far", "Driver": "docker-container"}"#);
         let current = |key: &str, name: &str, global: bool| {
             serde_json::json!({"Key": key, "Name": name, "Global": global}).to_string()
@@ -193,7 +193,7 @@ mod tests {
         let current = current("", "", false);
         assert_eq!(builder(&[far, ("current", &current), (&usual, "far")], ""), buildx);
         assert_eq!(builder(&[], ""), Builder::Engine);
-        // The environment counts more.
+        // The environment wins.
         assert_eq!(builder(&[far, ("current", &current)], "far"), buildx);
         assert_eq!(builder(&[far, (&usual, "far"), ("current", &current)], "default"), Builder::Engine);
         let own = ("instances/own", r#"{"Name": "own", "Driver": "docker"}"#);

@@ -1,4 +1,5 @@
-//! Who a container's user is: numbers, or names that its own files explain. The machine of the engine knows others.
+//! Resolves the user of a container: numbers, or names in the container's own files. The engine's host knows other
+//! users.
 
 use http::{HeaderMap, Method};
 use lilt_model::Failure;
@@ -8,12 +9,12 @@ use serde::Deserialize;
 use crate::engine::{Engine, encode_path, refusal};
 use crate::image_reader::ImageReader;
 
-/// A header of an archive, and what content is filled up to.
+/// The size of a tar header, and the unit to which content is padded.
 const BLOCK: usize = 512;
 
 impl ImageReader<'_> {
-    /// The user that an image or a container names, such as `node`, `1234` or `node:staff`; none if its files do not
-    /// know the name.
+    /// Resolves the user of an image or a container, such as `node`, `1234` or `node:staff`; none if its files do not
+    /// contain the name.
     pub async fn identity(&self, user: &str) -> Result<Option<Identity>, Failure> {
         let (user, group) = user.split_once(':').unwrap_or((user, ""));
         let users = match user.parse::<u64>() {
@@ -30,7 +31,7 @@ impl ImageReader<'_> {
 }
 
 impl Engine {
-    /// As whom a container runs.
+    /// Returns the user that a container runs as.
     pub(crate) async fn container_user(&self, container: &str) -> Result<Identity, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -82,13 +83,13 @@ fn resolve(user: &str, group: &str, users: &str, groups: &str) -> Option<Identit
     Some(Identity { user: number, group })
 }
 
-/// Gives all that is in an archive to somebody.
+/// Sets the owner of everything in an archive.
 pub(crate) fn set_owner(archive: &mut [u8], owner: Identity) -> Result<(), Failure> {
     let broken =
         |error: &dyn std::fmt::Display| Failure::internal(format!("an archive is malformed: {error}"));
     let mut rest = archive;
     while let Some((block, following)) = rest.split_at_mut_checked(BLOCK) {
-        // Zeros are its end.
+        // An empty header marks the end.
         if block.iter().all(|byte| *byte == 0) {
             break;
         }
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_are_numbers_or_names_of_the_image() {
+    fn user_is_resolved_by_number_or_name() {
         let users =
             "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65533:nonroot:/home:/sbin/nologin\n";
         let groups = "root:x:0:\nstaff:x:50:\n";
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_an_archive_is_given() {
+    fn owner_is_set_for_the_whole_archive() {
         let mut builder = tar::Builder::new(Vec::new());
         // The long one has a header more, and the second fills its blocks to the last byte.
         let (long, full) = ("a/".repeat(120), "x".repeat(2 * BLOCK));

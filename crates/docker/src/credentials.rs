@@ -1,7 +1,7 @@
-//! Registry credentials from Docker's `config.json`, and from where Podman keeps its own.
+//! Reads registry credentials from Docker's `config.json` and from Podman's files.
 //!
-//! Read anew at each use: people log in while lilt runs. Credential helpers (`credsStore`, `credHelpers`) are asked
-//! through their program, which may not take for ever.
+//! They are reread at each use, because people log in while lilt runs. Credential helpers (`credsStore`,
+//! `credHelpers`) are programs, which get a timeout.
 #![expect(
     clippy::disallowed_methods,
     reason = "Docker's logins are read here, and its credential helpers asked"
@@ -17,16 +17,16 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde::Deserialize;
 use tokio::io::AsyncWriteExt as _;
 
-/// What Docker's configuration says about logins.
+/// The files with credentials.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    /// `config.json`, and after it the files of `podman login`, which have the same form. The first that knows wins.
+    /// `config.json`, then the files of `podman login`, which have the same format. The first entry wins.
     files: Vec<PathBuf>,
-    /// Where helpers are looked for; none: where this process looks.
+    /// The `PATH` for helpers; none: that of this process.
     programs: Option<String>,
 }
 
-/// One login. Its `Debug` never shows the secret.
+/// The credentials for a registry. `Debug` omits secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     pub username: String,
@@ -70,9 +70,9 @@ struct HelperResponse {
     secret: String,
 }
 
-/// Under which key Docker Hub's login is kept.
+/// The key of Docker Hub's credentials.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
-/// A helper that asks a locked keychain may never answer; then we go on without a login.
+/// A helper that waits for a locked keychain may never respond; then there are no credentials.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Credentials {
@@ -80,7 +80,7 @@ impl Credentials {
         Self { files: directory.map(|it| it.join("config.json")).into_iter().collect(), programs: None }
     }
 
-    /// With the logins of Podman's user.
+    /// Adds the credentials of `podman login`.
     #[must_use]
     pub(crate) fn with_podman(
         mut self,
@@ -98,14 +98,15 @@ impl Credentials {
         self
     }
 
-    /// With the `PATH` that helpers are found in.
+    /// Sets the `PATH` for helpers.
     #[must_use]
     pub(crate) fn with_programs(self, programs: Option<String>) -> Self {
         Self { programs, ..self }
     }
 
-    /// The login for a registry's host, as `localhost:5000` or `docker.io`; none means anonymous. What cannot be
-    /// read counts as none: the registry's own refusal is the better message.
+    /// Returns the credentials for a registry, for example `localhost:5000` or `docker.io`; none: anonymous.
+    ///
+    /// Errors count as none, because the registry's error is more useful.
     pub async fn login(&self, host: &str) -> Option<Login> {
         let key = key(host);
         for file in &self.files {
@@ -123,24 +124,24 @@ impl Credentials {
         None
     }
 
-    /// Why there is no login for a host although a helper is there to give one: for whoever was refused.
+    /// Returns the error of the helper that should have credentials for a host, for failures of the registry.
     pub(crate) async fn helper_error(&self, host: &str) -> Option<String> {
         let key = key(host);
         let config = read(self.files.first()?).await?;
         let helper = config.helper(host, &key)?;
         let why = self.run_helper(helper, &key).await.err()?;
-        // As helpers say that nobody has logged in there.
+        // Helpers report this if there is no login.
         let is_unknown = why.to_lowercase().contains("credentials not found");
         (!is_unknown).then(|| format!("docker-credential-{helper} gave no login for {host}: {why}"))
     }
 
-    /// The header that the engine wants with a push.
+    /// Returns the header with credentials for a push.
     pub(crate) async fn registry_auth(&self, host: &str) -> String {
         let login = self.login(host).await;
         URL_SAFE.encode(login.map_or_else(|| serde_json::json!({}), |login| login.json(host)).to_string())
     }
 
-    /// The header that a builder wants which cannot ask for logins.
+    /// Returns the header with credentials for a builder that cannot request them.
     pub(crate) async fn registry_config(&self, hosts: &[String]) -> String {
         let mut logins = serde_json::Map::new();
         for host in hosts {
@@ -151,7 +152,7 @@ impl Credentials {
         URL_SAFE.encode(serde_json::Value::Object(logins).to_string())
     }
 
-    /// What the helper knows, or why it says nothing.
+    /// Runs a helper; returns its credentials or its error.
     async fn run_helper(&self, helper: &str, key: &str) -> Result<Login, String> {
         let mut command = tokio::process::Command::new(format!("docker-credential-{helper}"));
         if let Some(programs) = &self.programs {
@@ -160,7 +161,7 @@ impl Credentials {
         command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.kill_on_drop(true).spawn().map_err(|error| error.to_string())?;
         if let Some(mut input) = child.stdin.take() {
-            // One that does not read has said why by then.
+            // A helper that does not read its stdin reports why.
             let _ = input.write_all(key.as_bytes()).await;
         }
         let output = match tokio::time::timeout(HELPER_TIMEOUT, child.wait_with_output()).await {
@@ -168,7 +169,7 @@ impl Credentials {
             Err(_) => return Err(format!("no answer within {} seconds", HELPER_TIMEOUT.as_secs())),
         };
         if !output.status.success() {
-            // By custom on the standard output.
+            // Helpers print errors to stdout.
             let said =
                 [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).trim().to_owned());
             let said = said.into_iter().find(|text| !text.is_empty());
@@ -192,7 +193,7 @@ async fn read(path: &Path) -> Option<Config> {
 }
 
 impl Config {
-    /// Which program is to be asked for this registry.
+    /// Returns the helper for a registry.
     fn helper(&self, host: &str, key: &str) -> Option<&str> {
         let own = self.helpers.get(key).or_else(|| self.helpers.get(host));
         own.or(Some(&self.store)).map(String::as_str).filter(|name| !name.is_empty())
@@ -200,7 +201,7 @@ impl Config {
 }
 
 impl Login {
-    /// As the engine's headers want it.
+    /// Encodes the credentials for the engine's headers.
     fn json(&self, host: &str) -> serde_json::Value {
         if !self.identity_token.is_empty() {
             return serde_json::json!({"identitytoken": self.identity_token, "serveraddress": key(host)});
@@ -231,7 +232,7 @@ fn key(host: &str) -> String {
     }
 }
 
-/// Whether an entry's name, which may be an address with scheme and path, means this registry.
+/// Whether the name of an entry, which may be a URL, is this registry.
 fn same_registry(name: &str, key: &str) -> bool {
     let bare = |text: &str| {
         let text = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or(text);
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_login_is_found_under_every_name_docker_uses() {
+    async fn credentials_are_found_under_every_registry_name() {
         let config = serde_json::json!({"auths": {
             "https://index.docker.io/v1/": {"auth": STANDARD.encode("me:hub")},
             "localhost:5000": {"username": "me", "password": "local"},
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_helper_that_does_not_exist_means_the_plain_entry() {
+    async fn missing_helper_falls_back_to_the_plain_entry() {
         let config = serde_json::json!({
             "credsStore": "no-such-helper-of-lilt", "auths": {"r.example.com": {"auth": STANDARD.encode("me:plain")}},
         });
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn podmans_logins_come_after_dockers() {
+    async fn docker_credentials_win_over_podman() {
         let folder = tempfile::tempdir().unwrap();
         let entry = |password: &str| serde_json::json!({"auth": STANDARD.encode(format!("me:{password}"))});
         let write = |name: &str, auths: serde_json::Value| {
@@ -300,7 +301,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn why_a_helper_gives_no_login_is_known() {
+    async fn helper_error_is_reported() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let helper = |name: &str, script: &str| {
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_shown() {
+    fn debug_omits_secrets() {
         let login = me("hunter2").unwrap();
         assert!(!format!("{login:?}").contains("hunter2"));
     }

@@ -1,4 +1,4 @@
-//! The engine's API: who it is, tags and pushes. Builds are in [`crate::build`].
+//! The engine's API: version, tags and pushes. Builds are in [`crate::build`].
 
 use std::path::Path;
 
@@ -18,20 +18,20 @@ use crate::transport::{self, Payload, Response};
 use crate::version::{ApiVersion, Ping, configured_version, ping_engine};
 use lilt_model::reference::Reference;
 
-/// A Docker engine. Making one connects to nothing; the first use does.
+/// A Docker engine. Connects with the first request.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) address: Address,
     pub(crate) credentials: Credentials,
-    /// `DOCKER_BUILDKIT=0` in the environment.
+    /// `DOCKER_BUILDKIT=0` is set.
     pub(crate) buildkit_off: bool,
     pub(crate) builder_settings: BuilderSettings,
-    /// `DOCKER_API_VERSION`: no other is spoken.
+    /// `DOCKER_API_VERSION`: the only version to use.
     configured_version: Option<ApiVersion>,
     ping: OnceCell<Ping>,
 }
 
-/// What an engine says of itself.
+/// Version and platform of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Info {
     pub version: String,
@@ -49,7 +49,7 @@ pub enum ImageStore {
     GraphDriver,
 }
 
-/// A step of a push, as the engine tells it.
+/// A progress message of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushProgress {
     /// The layer; empty for the image as a whole.
@@ -61,7 +61,7 @@ pub struct PushProgress {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pushed {
-    /// The digest under which the registry keeps the image.
+    /// The digest of the image in the registry.
     pub digest: String,
 }
 
@@ -89,7 +89,7 @@ impl Engine {
         })
     }
 
-    /// Where the engine listens, for messages.
+    /// Returns the engine's address, for messages.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
@@ -128,12 +128,12 @@ impl Engine {
         })
     }
 
-    /// Whether the engine holds an image of this name or id.
+    /// Whether the engine has an image of this name or id.
     pub async fn image_exists(&self, reference: &str) -> Result<bool, Failure> {
         Ok(self.image_id(reference).await?.is_some())
     }
 
-    /// The id of the image of this name; none if the engine does not hold it.
+    /// Returns the id of an image; none if the engine does not have it.
     pub async fn image_id(&self, reference: &str) -> Result<Option<String>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -149,7 +149,7 @@ impl Engine {
         }
     }
 
-    /// The references of images of this name that the engine holds, in order.
+    /// Returns the references of images of this name, sorted.
     pub async fn tags(&self, name: &str) -> Result<Vec<String>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -162,18 +162,18 @@ impl Engine {
         let images: Vec<Image> = self.get(&format!("/images/json?{query}")).await?;
         let mut tags: Vec<String> =
             images.into_iter().flat_map(|image| image.repo_tags.unwrap_or_default()).collect();
-        // An image has all its names here, also those that were not asked for.
+        // An image is listed with all its names, also those that were not requested.
         tags.retain(|tag| tag.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')));
         tags.sort();
         Ok(tags)
     }
 
-    /// Which builder the engine uses: BuildKit, or the classic one where BuildKit is off or not there.
+    /// Whether builds use BuildKit, rather than the classic builder.
     pub async fn uses_buildkit(&self) -> Result<bool, Failure> {
         Ok(!self.buildkit_off && self.ping().await?.buildkit)
     }
 
-    /// Gives an image another name, with a tag.
+    /// Adds a name with a tag to an image.
     pub async fn tag(&self, id: &str, reference: &str) -> Result<(), Failure> {
         let parsed = Reference::parse(reference)?;
         let tag = parsed.tag().unwrap_or("latest");
@@ -247,7 +247,7 @@ impl Engine {
         Ok(Pushed { digest })
     }
 
-    /// Adds what a credential helper had to say where a registry wants a login.
+    /// Adds the error of a credential helper if a registry requires a login.
     pub(crate) async fn add_helper_error(&self, mut error: Error, hosts: &[String]) -> Error {
         if let Some(known) = error.helper_error() {
             for host in hosts {
@@ -299,30 +299,30 @@ impl Engine {
         transport::send(&self.address, method, &path, headers, payload).await
     }
 
-    /// A request with something to say.
+    /// Sends a request with a JSON body.
     pub(crate) async fn post_json(&self, path: &str, words: &serde_json::Value) -> Result<Response, Failure> {
         let path = self.versioned(path).await?;
         transport::send_body(&self.address, Method::POST, &path, HeaderMap::new(), words.to_string()).await
     }
 
-    /// The path under the API version that both sides speak.
+    /// Prefixes a path with the negotiated API version.
     pub(crate) async fn versioned(&self, path: &str) -> Result<String, Failure> {
         let ApiVersion(major, minor) = self.ping().await?.version;
         Ok(format!("/v{major}.{minor}{path}"))
     }
 
-    /// Asks once; a failed attempt is not remembered.
+    /// Requests the version once; a failure is not cached.
     pub(crate) async fn ping(&self) -> Result<&Ping, Failure> {
         self.ping.get_or_try_init(|| ping_engine(&self.address, self.configured_version)).await
     }
 }
 
-/// As Go reads it.
+/// Parses a boolean like Go.
 fn is_false(value: &str) -> bool {
     matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False")
 }
 
-/// The engine's sentence in an answer that is an error.
+/// Returns the message of an error response.
 pub(crate) async fn sentence(response: Response) -> String {
     #[derive(Deserialize)]
     struct Body {
@@ -337,7 +337,7 @@ pub(crate) async fn sentence(response: Response) -> String {
     }
 }
 
-/// The failure for such an answer.
+/// Returns the failure of an error response.
 pub(crate) async fn refusal(response: Response, operation: &str) -> Failure {
     refused(response, operation).await.into()
 }
@@ -347,7 +347,7 @@ async fn refused(response: Response, operation: &str) -> Error {
     Error::Refused { operation: operation.to_owned(), status, cause: sentence(response).await }
 }
 
-/// The older image store tells the digest as data, the containerd one only in a sentence.
+/// Returns the digest in a message: the older image store sends it as data, containerd's only in a sentence.
 fn digest_in(message: &Message) -> Option<String> {
     let told = message.aux.as_ref().and_then(|aux| aux.get("Digest")?.as_str());
     let said = || message.status.split_once(": digest: ")?.1.split(' ').next();
@@ -379,7 +379,7 @@ impl Query {
     }
 }
 
-/// Slashes, colons and at signs of a reference stay: the engine's routes take them as they are.
+/// Encodes a path; slashes, colons and at signs stay, because the engine's routes expect them.
 pub(crate) fn encode_path(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     encode_into(&mut out, text, "/:@");

@@ -1,7 +1,6 @@
-//! Why the Docker engine, a builder or a registry did not do what it was asked for: the cases that code distinguishes, and
-//! how they become a [`Failure`].
+//! The errors of Docker operations that code distinguishes, and their translation into a [`Failure`].
 //!
-//! Engines and registries answer in sentences only: here, and in the diagnosis of builds, they are read.
+//! Engines and registries only return sentences: they are classified here and in the diagnosis of builds.
 
 use http::StatusCode;
 use lilt_model::reference::Reference;
@@ -10,7 +9,7 @@ use lilt_model::{Failure, FailureKind, Location, Unreachable};
 /// A failed operation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The caller cancelled it; with what it was.
+    /// The caller cancelled it; with the name of the operation.
     #[error("the {0} was cancelled")]
     Cancelled(String),
     /// The engine answered with an error status.
@@ -20,7 +19,7 @@ pub(crate) enum Error {
     Push { reference: String, cause: String, helper_error: Option<String> },
     #[error("cannot get the base image {image}: {cause}{}", .place.suffix())]
     BaseImage { image: String, cause: String, place: DockerfilePosition, helper_error: Option<String> },
-    /// A failure that is nothing but a text for users.
+    /// An error that no code distinguishes.
     #[error(transparent)]
     Other(#[from] Failure),
 }
@@ -30,7 +29,7 @@ pub(crate) enum Error {
 pub(crate) enum DockerfilePosition {
     Unknown,
     File(Location),
-    /// A Dockerfile that is no file: the line of its text.
+    /// The line of a Dockerfile that is not a file.
     Text(u32),
 }
 
@@ -43,16 +42,16 @@ impl DockerfilePosition {
     }
 }
 
-/// What is in the way of a push or a pull.
+/// What prevents a push or a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RegistryFault {
-    /// It wants repositories to be created before the first push.
+    /// It requires repositories to be created before the first push.
     NoRepository,
     LoginRequired,
     NoConnection,
-    /// Its certificate is not trusted, or it speaks HTTP.
+    /// Its certificate is not trusted, or it does not use TLS.
     Untrusted,
-    /// The engine does not hold the image.
+    /// The engine does not have the image.
     ImageMissing,
     Other,
 }
@@ -92,7 +91,7 @@ impl RegistryFault {
     }
 }
 
-/// Whether another program's sentence about a connection says that nobody answered: not that it was refused what it wanted.
+/// Whether another program's error message means that there was no response, rather than a rejection.
 pub(crate) fn is_connection_error(sentence: &str) -> bool {
     const UNANSWERED: [&str; 13] = [
         "connection refused",
@@ -136,7 +135,7 @@ impl Error {
         }
     }
 
-    /// Where to note what a credential helper had to say, if a registry wants a login.
+    /// Returns where to store the error of a credential helper if a registry requires a login.
     pub(crate) fn helper_error(&mut self) -> Option<&mut Option<String>> {
         match self {
             Self::Push { cause, helper_error, .. } => {
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_of_registries_name_the_fault() {
+    fn registry_messages_are_classified() {
         for (cause, fault) in [
             ("name unknown: The repository does not exist", RegistryFault::NoRepository),
             ("unauthorized: authentication required", RegistryFault::LoginRequired),
@@ -244,15 +243,15 @@ mod tests {
     }
 
     #[test]
-    fn push_without_an_answer_waits_for_the_registry() {
+    fn push_without_response_is_unreachable_registry() {
         let away = Unreachable::Registry("localhost:5000/web:v1".into());
         assert_eq!(Failure::from(push("connect: connection refused")).unreachable(), Some(&away));
-        // It answered, and refused.
+        // It responded with a rejection.
         assert_eq!(Failure::from(push("unauthorized")).unreachable(), None);
     }
 
     #[test]
-    fn only_a_required_login_asks_for_the_trouble_of_a_helper() {
+    fn helper_error_is_added_only_if_login_is_required() {
         let mut refused = push("denied: requested access to the resource is denied");
         *refused.helper_error().expect("a login is required") = Some("the helper gave no login".into());
         assert_eq!(Failure::from(refused).detail.as_deref(), Some("the helper gave no login"));

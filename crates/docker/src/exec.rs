@@ -1,5 +1,5 @@
-//! Containers of the engine: commands in them, and their files. So a cluster is reached whose nodes are containers, and
-//! what runs in a cluster that has the engine.
+//! Runs commands and changes files in containers of the engine: in nodes of clusters that are containers, and in pods
+//! of clusters that share the engine.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::container_user;
 use crate::engine::{Engine, Query, encode_path, refusal};
-use crate::transport::{self, Hijacked, Payload};
+use crate::transport::{self, Payload, UpgradedConnection};
 
 /// A running container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,14 +24,14 @@ pub struct RunningContainer {
 /// Whether an engine can change the files of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The engine does not have it, or it does not run.
+    /// The engine does not have it, or it is not running.
     Absent,
-    /// Its root file system is read-only, to the engine too.
+    /// Its root file system is read-only, also for the engine.
     ReadOnly,
     Writable,
 }
 
-/// How a command in a container ended, and what it wrote.
+/// The exit code and output of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     pub code: i64,
@@ -39,18 +39,18 @@ pub struct Executed {
     pub stderr: Vec<u8>,
 }
 
-/// What a command writes, as it comes.
+/// Output of a command, as it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecOutput<'a> {
     Stdout(&'a [u8]),
     Stderr(&'a [u8]),
 }
 
-/// More of a command's errors than anybody reads; its output is wanted whole.
+/// Limits stderr, which nobody reads completely; stdout is kept whole.
 const MAX_STDERR: usize = 64 * 1024;
 
 impl Engine {
-    /// The running containers with all of these labels, by name.
+    /// Returns the running containers with all of these labels, sorted by name.
     pub async fn containers(&self, labels: &[&str]) -> Result<Vec<RunningContainer>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -112,9 +112,10 @@ impl Engine {
         })
     }
 
-    /// Unpacks an archive in the root directory of a container, with what the container has of tools and rights or not.
-    /// What is in it belongs to the container's user then, who is written into it: engines that are to find out who that
-    /// is (`copyUIDGID`) ask their own machine, which knows other names.
+    /// Unpacks an archive in the root directory of a container, whatever tools and permissions the container has.
+    ///
+    /// The files belong to the container's user, who is written into the archive. The engine's own option for that
+    /// (`copyUIDGID`) looks up user names on the engine's host.
     pub async fn put_archive(&self, container: &str, archive: Bytes) -> Result<(), Failure> {
         let mut archive = Vec::from(archive);
         container_user::set_owner(&mut archive, self.container_user(container).await?)?;
@@ -128,8 +129,8 @@ impl Engine {
         }
     }
 
-    /// Removes paths in a container by its own `rm`, which engines cannot do without. Where its user may not, root does:
-    /// so it is with what is put, too.
+    /// Removes paths in a container with its `rm`, which engines cannot replace. Where the container's user may not,
+    /// root does, like with [`Self::put_archive`].
     pub async fn remove_paths(&self, container: &str, paths: &[String]) -> Result<(), Failure> {
         let words = ["rm", "-rf", "--"].into_iter().chain(paths.iter().map(String::as_str));
         let argv: Vec<String> = words.map(str::to_owned).collect();
@@ -145,7 +146,7 @@ impl Engine {
             .detail(String::from_utf8_lossy(&output).trim().to_owned()))
     }
 
-    /// Runs a command in a container, with what comes from the channel as its input.
+    /// Runs a command in a container, with the channel as its stdin.
     pub async fn execute(
         &self,
         container: &str,
@@ -175,7 +176,7 @@ impl Engine {
         Ok(Executed { code, ..executed })
     }
 
-    /// The same, told as it comes. Gives the exit code.
+    /// Like [`Self::execute`], but passes on output as it arrives. Returns the exit code.
     pub async fn execute_streaming(
         &self,
         container: &str,
@@ -219,9 +220,9 @@ impl Engine {
         let Created { id } = self.read(&path, response).await?;
         let path = self.versioned(&format!("/exec/{id}/start")).await?;
         let body = r#"{"Detach":false,"Tty":false}"#.to_owned();
-        let hijacked =
+        let upgraded =
             transport::upgrade(&self.address, &path, HeaderMap::new(), "tcp", body, "a command").await?;
-        transfer(hijacked, input, on_output).await.map_err(|error| {
+        transfer(upgraded, input, on_output).await.map_err(|error| {
             Failure::environment(format!("lost the command in the container {container}: {error}"))
         })?;
         let ended: Inspected = self.get(&format!("/exec/{id}/json")).await?;
@@ -229,18 +230,18 @@ impl Engine {
     }
 }
 
-/// Feeds a command and hears it to its end.
+/// Sends stdin and reads output until the command ends.
 async fn transfer(
-    hijacked: Hijacked,
+    upgraded: UpgradedConnection,
     input: Option<mpsc::Receiver<Bytes>>,
     on_output: impl FnMut(ExecOutput<'_>) + Send,
 ) -> std::io::Result<()> {
-    let Hijacked { stream, connection } = hijacked;
+    let UpgradedConnection { stream, connection } = upgraded;
     let (mut reader, mut writer) = tokio::io::split(TokioIo::new(stream));
     let feed = async {
         if let Some(mut input) = input {
             while let Some(bytes) = input.recv().await {
-                // One that reads no further has its reasons, which it says.
+                // The command closed its stdin; if that is an error, it says so.
                 if writer.write_all(&bytes).await.is_err() {
                     return;
                 }
@@ -249,7 +250,7 @@ async fn transfer(
         }
     };
     let read = read_frames(&mut reader, on_output);
-    // What is still to be fed matters to nobody when the command has ended.
+    // When the command has ended, the rest of its stdin is dropped.
     tokio::pin!(feed, read);
     let output = tokio::select! {
         output = &mut read => output,
@@ -259,7 +260,7 @@ async fn transfer(
     output
 }
 
-/// Reads the engine's frames: a byte that says whether it is output (1) or errors (2), three zeros, a length, content.
+/// Reads the engine's frames: a byte for stdout (1) or stderr (2), three zeros, the length, the content.
 async fn read_frames(
     reader: &mut (impl tokio::io::AsyncRead + Unpin),
     mut on_output: impl FnMut(ExecOutput<'_>),
@@ -283,7 +284,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn frames_are_told_apart() {
+    async fn stdout_and_stderr_frames_are_distinguished() {
         let frame = |kind: u8, content: &[u8]| {
             let length = u32::try_from(content.len()).unwrap().to_be_bytes();
             [&[kind, 0, 0, 0], length.as_slice(), content].concat()

@@ -1,4 +1,4 @@
-//! An image as the engine gives it away: a tar with one file for each part of it, named by its digest.
+//! Exports an image as a tar with one file for each blob, named by its digest.
 
 mod blob_filter;
 
@@ -13,14 +13,14 @@ use crate::engine::{Engine, Query, refusal};
 use crate::transport;
 use blob_filter::BlobFilter;
 
-/// How much of an image went away, and how much stayed because the receiver has it.
+/// How much of an image was sent, and how much was skipped because the receiver has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     pub sent: Parts,
     pub skipped: Parts,
 }
 
-/// Layers, configurations and manifests.
+/// Number and size of layers, configurations and manifests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     pub count: u64,
@@ -28,8 +28,9 @@ pub struct Parts {
 }
 
 impl Engine {
-    /// Writes an image to a channel, less the parts whose digests (`sha256:…`) the receiver has. Ends early, without an
-    /// error, when nobody receives any more: the receiver knows why.
+    /// Writes an image to a channel, without the blobs that the receiver has, given by their digests (`sha256:…`).
+    ///
+    /// Ends without an error if the receiver is dropped, which has its reasons.
     pub async fn export(
         &self,
         reference: &str,

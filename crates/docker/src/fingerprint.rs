@@ -1,8 +1,8 @@
-//! What a build is made from: the recipe, and all files of its context.
+//! Fingerprints the inputs of a build: its options and all files of its context.
 //!
-//! Of small contexts the contents count, and times do not: a file that was written anew with the same content is the same.
-//! Of larger ones it is names, sizes, modes and times, as BuildKit compares them: it must cost less than the build that it
-//! may spare.
+//! Small contexts are fingerprinted by content, so that rewriting a file with the same content changes nothing.
+//! Larger ones are fingerprinted by names, sizes, modes and times, like in BuildKit: it must cost less than the build
+//! that it may avoid.
 #![expect(clippy::disallowed_methods, reason = "files of the build context are read here")]
 
 use std::path::Path;
@@ -16,25 +16,26 @@ use sha2::{Digest as _, Sha256};
 use crate::address::hex;
 use crate::session::{has_content, list_up_to};
 
-/// Contexts up to this are read.
+/// Contexts up to this size are read.
 const MAX_FILES_READ: usize = 4_000;
 const MAX_BYTES_READ: i64 = 16 * 1024 * 1024;
-/// Those beyond have none.
+/// Larger contexts have no fingerprint.
 const MAX_FILES: usize = 100_000;
-/// Microseconds. Times tell two writes apart that are at least so far from each other, on any file system.
+/// In microseconds. On any file system, writes at least this far apart have different times.
 const TIME_GRANULARITY: i64 = 2_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// The same if the build is made from the same, now and in later sessions.
+    /// Equal if the inputs are equal, also in later sessions.
     pub key: String,
-    /// Beside another one that was taken since the same time: the same if nothing was written between the two, also what times
-    /// do not tell.
+    /// Detects writes that times cannot: compared with a fingerprint of the same `since`, equal if nothing was
+    /// written between the two.
     pub check: String,
 }
 
-/// What was written shortly before `since`, or after it, is read in any case. None if there is none: the context is too large,
-/// or something of it cannot be read. Blocks.
+/// Fingerprints a build; none if the context is too large or cannot be read. Blocks.
+///
+/// Files written shortly before `since` or later are always read.
 pub fn fingerprint(build: &DockerBuild, since: Timestamp) -> Option<Fingerprint> {
     let [root] = build.context.roots.as_slice() else { return None };
     let ignores = Matcher::new(&build.context.ignores).ok()?;
@@ -49,11 +50,11 @@ pub fn fingerprint(build: &DockerBuild, since: Timestamp) -> Option<Fingerprint>
         if is_read && has_content(&entry) {
             key.add(&content(root, &entry)?);
         }
-        // Of what is read times do not count, and directories change by what is in them.
+        // Times of files that are read do not count, and directories change with their content.
         if !is_read && has_content(&entry) {
             key.add(&entry.size.to_le_bytes());
             key.add(&entry.mod_time.to_le_bytes());
-            // BuildKit counts nanoseconds.
+            // BuildKit's times are in nanoseconds.
             if entry.mod_time / 1_000 >= since {
                 add_name(&mut check, &entry);
                 check.add(&content(root, &entry)?);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn content_counts_and_time_does_not() {
+    fn small_context_ignores_times() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir(root.join("a")).unwrap();
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn of_large_contexts_times_count() {
+    fn large_context_includes_times() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let large = fs::File::create(root.join("large")).unwrap();
@@ -153,7 +154,7 @@ mod tests {
         touch(&root.join("small"), 6);
         assert_ne!(fingerprint(&build(root), since).unwrap().key, first.key);
 
-        // Two writes that no time tells apart.
+        // Two writes with the same time.
         touch(&root.join("small"), 59);
         let before = fingerprint(&build(root), since).unwrap();
         fs::write(root.join("small"), "two").unwrap();

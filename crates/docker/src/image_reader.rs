@@ -1,4 +1,4 @@
-//! What an image says of itself and what lies in it, without starting anything; and images that are made elsewhere.
+//! Reads the configuration and files of images without starting a container; also pulls and loads images.
 
 mod directories;
 
@@ -14,26 +14,26 @@ use crate::transport::{self, Payload};
 use directories::ChannelReader;
 pub use directories::Directories;
 
-/// The beginning of an archive that surely has the header of its first file.
+/// Enough of an archive to contain the header of its first file.
 const HEADER_BYTES: usize = 4096;
-/// More than this is no list of users.
+/// Longer files are not lists of users.
 const MAX_TEXT_BYTES: usize = 1 << 20;
-/// As much of a directory as is read to see owner the directories in it are: about a second's worth.
+/// How much of a directory is read to find the owners of its subdirectories: about a second's worth.
 const MAX_TREE_BYTES: usize = 512 << 20;
-/// Pieces of it on their way to whoever reads it: the engine is not read faster.
+/// Chunks between the connection and the archive reader. When it is full, the engine is not read.
 const CHUNKS_BUFFERED: usize = 4;
-/// How the names of containers begin that are made to look into images.
+/// The name prefix of containers that are created to read images.
 const CONTAINER_PREFIX: &str = "lilt-look-";
-/// More links in a row are a loop.
+/// Longer chains of links are loops.
 const MAX_LINKS: usize = 16;
 
-/// How an image starts.
+/// The configuration of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageConfiguration {
     pub id: String,
-    /// Such as `amd64`.
+    /// For example `amd64`.
     pub architecture: String,
-    /// As the Dockerfile says it.
+    /// As in the Dockerfile.
     pub user: String,
     pub environment: Vec<String>,
     pub entrypoint: Vec<String>,
@@ -42,7 +42,7 @@ pub struct ImageConfiguration {
     pub working_directory: String,
 }
 
-/// A file or directory of an image.
+/// Type, mode and owner of a file or directory of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathInfo {
     pub directory: bool,
@@ -51,7 +51,7 @@ pub struct PathInfo {
     pub group: u64,
 }
 
-/// A look into an image, through a container that never starts; or into a container.
+/// Reads files of an image, through a container that never starts, or of an existing container.
 #[derive(Debug)]
 pub struct ImageReader<'a> {
     engine: &'a Engine,
@@ -59,7 +59,7 @@ pub struct ImageReader<'a> {
 }
 
 impl Engine {
-    /// None if the engine does not hold the image.
+    /// Returns none if the engine does not have the image.
     pub async fn image_configuration(&self, reference: &str) -> Result<Option<ImageConfiguration>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -99,7 +99,7 @@ impl Engine {
         }))
     }
 
-    /// Fetches an image from the registry in its name.
+    /// Pulls an image from the registry in its name.
     pub async fn pull(&self, reference: &str) -> Result<(), Failure> {
         let parsed = Reference::parse(reference)?;
         let mut headers = HeaderMap::new();
@@ -117,20 +117,22 @@ impl Engine {
         self.read_messages(response, &format!("cannot pull {reference}")).await
     }
 
-    /// Reads what the engine tells of a long request; an error in it is one.
-    async fn read_messages(&self, response: transport::Response, what: &str) -> Result<(), Failure> {
+    /// Reads the progress messages of a request; fails if one is an error.
+    async fn read_messages(&self, response: transport::Response, operation: &str) -> Result<(), Failure> {
         let mut messages = Messages::new(response, self.address.clone());
         while let Some(message) = messages.next().await? {
             if message.error.is_some() || message.error_detail.is_some() {
                 let cause = message.into_error().unwrap_or_default();
-                return Err(Failure::environment(format!("{what}: {cause}")));
+                return Err(Failure::environment(format!("{operation}: {cause}")));
             }
         }
         Ok(())
     }
 
-    /// Opens an image. `owner` must differ between processes and between looks of one process that overlap: one of them
-    /// would close the container that the other reads. A look of the same owner that was cancelled halfway is reused.
+    /// Opens an image for reading.
+    ///
+    /// `owner` must differ between processes and between overlapping readers of one process: one would remove the
+    /// container that the other reads. A container that a cancelled reader of the same owner left is reused.
     pub async fn open_image(&self, id: &str, owner: &str) -> Result<ImageReader<'_>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -142,7 +144,7 @@ impl Engine {
         let name = format!("{CONTAINER_PREFIX}{digits}-{owner}");
         let query = Query::new().add("name", &name).finish();
         let path = format!("/containers/create?{query}");
-        // It is never started: any command will do, where the image has none.
+        // It is never started: any command works for images without one.
         let wanted = serde_json::json!({ "Image": id, "Entrypoint": ["/"], "NetworkDisabled": true });
         let response = self.post_json(&path, &wanted).await?;
         match response.status {
@@ -155,7 +157,7 @@ impl Engine {
         }
     }
 
-    /// Removes the containers of looks that were made before `deadline` by processes that were killed.
+    /// Removes the containers of readers that killed processes left before `deadline`.
     pub async fn remove_abandoned_readers(&self, deadline: Timestamp) -> Result<(), Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -178,7 +180,7 @@ impl Engine {
         Ok(())
     }
 
-    /// False if it is gone already, or about to be.
+    /// Removes a container; false if it is removed already or being removed.
     async fn remove_container(&self, container: &str) -> Result<bool, Failure> {
         let path = format!("/containers/{}?force=1", encode_path(container));
         let response = self.request(Method::DELETE, &path, HeaderMap::new()).await?;
@@ -189,7 +191,7 @@ impl Engine {
         }
     }
 
-    /// Takes an image from an archive as `docker save` writes it.
+    /// Loads an image from an archive in the format of `docker save`.
     pub async fn load(&self, archive: Vec<u8>) -> Result<(), Failure> {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/x-tar"));
@@ -203,19 +205,19 @@ impl Engine {
 }
 
 impl<'a> ImageReader<'a> {
-    /// A look into a container that is there anyway: nothing is to be closed.
+    /// Reads an existing container, which is not removed.
     pub(crate) fn at(engine: &'a Engine, container: &str) -> Self {
         Self { engine, container: container.to_owned() }
     }
 }
 
 impl ImageReader<'_> {
-    /// What lies at a path of the image, links followed; none if nothing does.
+    /// Returns what is at a path of the image, following links; none if nothing is.
     pub async fn find(&self, path: &str) -> Result<Option<PathInfo>, Failure> {
         Ok(self.follow(path, HEADER_BYTES).await?.map(|followed| followed.found))
     }
 
-    /// The directories at and below a path of the image, as far as a look at so much content finds them.
+    /// Returns the directories at and below a path of the image, as far as they are found within the size limit.
     pub async fn directories(&self, path: &str) -> Result<Directories, Failure> {
         let Some(Followed { path, .. }) = self.follow(path, HEADER_BYTES).await? else {
             return Ok(Directories { complete: true, ..Directories::default() });
@@ -229,7 +231,7 @@ impl ImageReader<'_> {
             match response.chunk().await {
                 Ok(Some(chunk)) => {
                     read += chunk.len();
-                    // Who reads has seen the end of the archive.
+                    // The receiver has seen the end of the archive.
                     if sender.send(chunk).await.is_err() {
                         break;
                     }
@@ -247,7 +249,7 @@ impl ImageReader<'_> {
         outcome.map(|()| Directories { found, complete: complete && read < MAX_TREE_BYTES })
     }
 
-    /// What a text file of the image says; none if there is none.
+    /// Reads a text file of the image; none if it does not exist.
     pub async fn read(&self, path: &str) -> Result<Option<String>, Failure> {
         let text = |archive: Vec<u8>| {
             let mut archive = tar::Archive::new(archive.as_slice());
@@ -259,8 +261,8 @@ impl ImageReader<'_> {
         Ok(self.follow(path, MAX_TEXT_BYTES).await?.and_then(|followed| text(followed.archive)))
     }
 
-    /// Ends the look. False if somebody else removed its container meanwhile, for example `docker container prune`: what
-    /// was not found then may well be in the image.
+    /// Removes the container; false if somebody else did, for example `docker container prune`. Files that were not
+    /// found then may exist.
     pub async fn close(self) -> Result<bool, Failure> {
         self.engine.remove_container(&self.container).await
     }
@@ -275,7 +277,7 @@ impl ImageReader<'_> {
             match link {
                 None => return Ok(Some(Followed { found, path, archive })),
                 Some(target) if target.starts_with('/') => path = target,
-                // The engine understands `..` as it is meant in the image.
+                // The engine resolves `..` inside of the image.
                 Some(target) => {
                     path = format!("{}/{target}", path.rsplit_once('/').map_or("", |(folder, _)| folder));
                 }
@@ -284,7 +286,7 @@ impl ImageReader<'_> {
         Ok(None)
     }
 
-    /// The beginning of an archive of a path; none if the image has none.
+    /// Reads the beginning of an archive of a path; none if the path does not exist.
     async fn archive(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, Failure> {
         let Some(mut response) = self.open(path).await? else { return Ok(None) };
         let mut archive = Vec::new();
@@ -310,12 +312,12 @@ impl ImageReader<'_> {
     }
 }
 
-/// What lies at the end of a path.
+/// The end of a chain of links.
 struct Followed {
     found: PathInfo,
-    /// Without links at its end.
+    /// The resolved path.
     path: String,
-    /// Its beginning.
+    /// The beginning of its archive.
     archive: Vec<u8>,
 }
 
@@ -328,7 +330,7 @@ fn path_info(header: &tar::Header) -> Option<PathInfo> {
     })
 }
 
-/// The first entry of an archive, and where it leads if it is a link.
+/// Returns the first entry of an archive, and its target if it is a link.
 fn first(archive: &[u8]) -> Option<(PathInfo, Option<String>)> {
     let mut archive = tar::Archive::new(archive);
     let entry = archive.entries().ok()?.next()?.ok()?;

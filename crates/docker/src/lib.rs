@@ -1,7 +1,7 @@
-//! The Docker engine as an edge: builds images with BuildKit, tags them and pushes them.
+//! The Docker edge: builds images, tags and pushes them, runs commands in containers.
 //!
-//! It knows the engine's HTTP API and BuildKit's session protocol and nothing of resources, updates or clusters;
-//! `daemon` translates. It never prints and never reads the process's environment: callers hand that in.
+//! Knows the engine's HTTP API and BuildKit's session protocol, and nothing of resources, updates or clusters:
+//! `daemon` translates. Never prints and never reads the process's environment, which callers pass in.
 
 pub mod build;
 pub mod credentials;

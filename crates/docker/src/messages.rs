@@ -1,4 +1,4 @@
-//! The JSON messages in which the engine reports a build or a push, one after another in one body.
+//! Reads the JSON messages in which the engine reports the progress of a build or a push.
 
 use lilt_model::{Failure, Unreachable};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ pub(crate) struct Message {
     pub(crate) id: String,
     #[serde(default)]
     pub(crate) status: String,
-    /// Words of the classic builder, in pieces.
+    /// Output of the classic builder, in chunks.
     #[serde(default)]
     pub(crate) stream: String,
     #[serde(default, rename = "progressDetail")]
@@ -39,7 +39,7 @@ pub(crate) struct ErrorDetail {
 }
 
 impl Message {
-    /// The text of an error message, if it is one.
+    /// Returns the text of an error message; none for other messages.
     pub(crate) fn into_error(self) -> Option<String> {
         match (self.error_detail, self.error) {
             (Some(detail), _) if !detail.message.is_empty() => Some(detail.message),
@@ -50,7 +50,7 @@ impl Message {
     }
 }
 
-/// Reads one message after another; the engine separates them by nothing more than white space.
+/// Splits a response into messages, which are separated by white space at most.
 pub(crate) struct Messages {
     response: Response,
     address: Address,

@@ -1,5 +1,5 @@
-//! Removes what builds have left in the engine and nobody needs: containers, images and caches, all by the label that
-//! images of a development session carry, and by their age.
+//! Removes old containers, images and build caches. Containers and images are selected by the label that images of
+//! development sessions carry.
 
 use std::time::Duration;
 
@@ -14,30 +14,30 @@ use crate::engine::{Engine, Query, encode_path, refusal};
 /// The label of images that may be removed.
 pub(crate) const PRUNABLE_LABEL: &str = "dev.tilt.gc";
 
-/// The label of containers that a kubelet has made. It removes them itself, in time: what misses a container that has
-/// ended may run it again, and nobody could read its log any more.
+/// The label of containers of a kubelet, which removes them itself: it would restart one that vanished, and nobody
+/// could read its log.
 const POD_LABEL: &str = "io.kubernetes.pod.uid";
 
-/// What may go.
+/// What may be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PruneRequest {
     pub now: Timestamp,
-    /// Younger ones stay.
+    /// Younger ones are kept.
     pub max_age: Duration,
-    /// Of each name, so many stay, the newest.
+    /// How many of the newest images of each name are kept.
     pub keep_recent: u32,
-    /// Only images of these names go.
+    /// Only images of these names are removed.
     pub names: Vec<Reference>,
-    /// Images that are used, by name: they stay, whatever their age.
+    /// Names of images in use, which are kept at any age.
     pub used: Vec<String>,
 }
 
-/// What went.
+/// What was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PruneOutcome {
     pub removed: Vec<String>,
     pub bytes: u64,
-    /// What could not be removed, with the engine's reasons.
+    /// Errors of images that could not be removed.
     pub refused: Vec<String>,
 }
 
@@ -46,20 +46,20 @@ pub struct PruneOutcome {
 struct Candidate {
     id: String,
     tags: Vec<String>,
-    /// When it was built or tagged last: what an image says of its making may be years ago.
+    /// When it was last built or tagged. The creation time in an image may be years old.
     tagged: Timestamp,
     bytes: u64,
 }
 
 impl Engine {
-    /// Containers that have ended, but for those of pods.
+    /// Removes stopped containers, except those of pods.
     pub async fn prune_containers(&self, request: &PruneRequest) -> Result<PruneOutcome, Failure> {
         let mut filters = filters(request);
         filters["label!"] = serde_json::json!([POD_LABEL]);
         self.prune_kind("containers", "ContainersDeleted", &filters).await
     }
 
-    /// What builds keep for the next one. Engines do not know of labels here: as with Tilt, age alone counts.
+    /// Removes build caches. They have no labels: as in Tilt, only their age counts.
     pub async fn prune_caches(&self, request: &PruneRequest) -> Result<PruneOutcome, Failure> {
         self.prune_kind("build", "CachesDeleted", &filters(request)).await
     }
@@ -70,7 +70,7 @@ impl Engine {
         let response = self.request(Method::POST, &path, HeaderMap::new()).await?;
         match response.status {
             status if status.is_success() => {}
-            // Podman has no such thing.
+            // Podman does not support it.
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => return Ok(PruneOutcome::default()),
             _ => return Err(refusal(response, &format!("the Docker engine refused /{kind}/prune")).await),
         }
@@ -108,7 +108,7 @@ impl Engine {
         let listed: Vec<Listed> = self.get(&format!("/images/json?{query}")).await?;
         let mut found = Vec::new();
         for image in listed {
-            // Gone since it was listed: somebody else was quicker.
+            // Somebody else may have removed it since it was listed.
             found.extend(self.candidate(&image.id).await?);
         }
         Ok(found)
@@ -177,8 +177,9 @@ fn filters(request: &PruneRequest) -> Value {
     serde_json::json!({ "label": [format!("{PRUNABLE_LABEL}=true")], "until": [until] })
 }
 
-/// Old ones of the given names, less the newest of each. One with several names stays: the engine would refuse, and
-/// somebody gave it the other name.
+/// Returns old images of the requested names, without the newest of each.
+///
+/// An image with several names is kept: somebody gave it the other name, and the engine would refuse to remove it.
 fn choose(mut found: Vec<Candidate>, request: &PruneRequest) -> Vec<Candidate> {
     found.sort_by_key(|image| std::cmp::Reverse(image.tagged));
     let mut recent = vec![0; request.names.len()];
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn old_ones_of_our_names_go() {
+    fn old_images_of_requested_names_are_chosen() {
         let found = [
             image("young", &["web:tilt-1"], 5),
             image("old", &["web:tilt-2"], 6),

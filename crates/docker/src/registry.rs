@@ -1,4 +1,5 @@
-//! What a registry has already. The engine asks it: it alone knows mirrors, insecure registries and proxies.
+//! Checks what a registry has. The requests go through the engine, which knows mirrors, insecure registries and
+//! proxies.
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use lilt_model::reference::Reference;
@@ -18,8 +19,9 @@ struct Inspected {
 }
 
 impl Engine {
-    /// Whether the registry of a reference has exactly the image that the engine has under it. Whatever keeps us from
-    /// knowing means no: a push tells what is wrong better than a question does.
+    /// Whether the registry has the engine's image under this reference.
+    ///
+    /// False if that cannot be found out: the push that follows reports errors better.
     pub async fn is_pushed(&self, reference: &str) -> bool {
         let both = async {
             let (there, here) = tokio::join!(self.digest_in_registry(reference), self.digests(reference));
@@ -28,8 +30,8 @@ impl Engine {
         both.await.unwrap_or(false)
     }
 
-    /// Whether a build that names this reference would build on the image with this digest: on that of the engine, or else
-    /// on that of the registry.
+    /// Whether a build that uses this reference would get the image with this digest: that of the engine, or else
+    /// that of the registry.
     pub async fn resolves_to(&self, reference: &str, digest: &str) -> bool {
         match self.image_exists(reference).await {
             Ok(true) => self.digests(reference).await.is_ok_and(|known| known.iter().any(|it| it == digest)),
@@ -44,7 +46,7 @@ impl Engine {
     pub async fn is_reachable_again(&self, what: &Unreachable) -> bool {
         match what {
             Unreachable::DockerEngine => ping_engine(&self.address, None).await.is_ok(),
-            // Whatever it says: it speaks.
+            // Any response means that it is reachable.
             Unreachable::Registry(reference) => self
                 .digest_in_registry(reference)
                 .await
@@ -53,7 +55,7 @@ impl Engine {
         }
     }
 
-    /// The digest under which the registry keeps a reference; none if it has none of this name.
+    /// Returns the digest of a reference in its registry; none if it does not exist there.
     pub async fn digest_in_registry(&self, reference: &str) -> Result<Option<String>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -80,7 +82,7 @@ impl Engine {
             _ => {
                 let (status, cause) = (response.status, sentence(response).await);
                 let is_connection_error = is_connection_error(&cause);
-                let operation = format!("cannot ping_engine for {reference}");
+                let operation = format!("cannot ask for {reference}");
                 let failure = Failure::from(Error::Refused { operation, status, cause });
                 Err(match is_connection_error {
                     true => failure.of_kind(Unreachable::Registry(reference.to_owned())),
@@ -90,8 +92,8 @@ impl Engine {
         }
     }
 
-    /// Under which digests a registry may have the image: its id, where that is the digest of its manifest, and what
-    /// earlier pushes and pulls of this name have known.
+    /// Returns the digests that the image may have in a registry: its id, which may be a manifest digest, and those
+    /// of earlier pushes and pulls of this name.
     async fn digests(&self, reference: &str) -> Result<Vec<String>, Failure> {
         let parsed = Reference::parse(reference)?;
         let image: Inspected = self.get(&format!("/images/{}/json", encode_path(reference))).await?;

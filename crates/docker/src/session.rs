@@ -1,7 +1,7 @@
-//! Our side of a BuildKit session: a gRPC server on a connection that we opened, through which the engine asks for files,
-//! logins, secrets and ssh agents while it builds.
+//! The client side of a BuildKit session: a gRPC server on a connection that we opened, through which the engine
+//! requests files, credentials, secrets and ssh agents during a build.
 //!
-//! One session per build. Dropping it closes the connection and ends every task it started.
+//! Each build has its own session. Dropping it closes the connection and ends every task it started.
 
 mod auth;
 mod diff_copy;
@@ -45,7 +45,7 @@ use crate::transport;
 pub(crate) use diff_copy::Source;
 pub(crate) use walk::{has_content, ignored, is_directory, list_all, list_up_to};
 
-/// The methods that BuildKit may call; it asks for nothing that is not announced.
+/// The methods that BuildKit may call; others have to be announced here first.
 const METHODS: [&str; 8] = [
     "/moby.filesync.v1.FileSync/DiffCopy",
     "/moby.filesync.v1.Auth/Credentials",
@@ -57,7 +57,7 @@ const METHODS: [&str; 8] = [
     "/grpc.health.v1.Health/Check",
 ];
 
-/// What a session served, counted while it runs.
+/// What a session has sent so far.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) listed: AtomicU64,
@@ -71,7 +71,7 @@ impl Counters {
     }
 }
 
-/// What a build may ask this machine for.
+/// What a build may request from this machine.
 pub(crate) struct SessionResources {
     pub(crate) files: Source,
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
@@ -82,14 +82,14 @@ pub(crate) struct Session {
     pub(crate) id: String,
     pub(crate) counters: Arc<Counters>,
     _server: AbortOnDropHandle<()>,
-    /// Ends the tasks of single calls.
+    /// Cancels the tasks of single calls.
     _calls: DropGuard,
     _agents: Vec<KeyAgent>,
 }
 
 impl Session {
-    /// Opens a session. `shared_key` tells the engine which earlier session served the same files, so that only
-    /// changed ones travel.
+    /// Opens a session. By `shared_key` the engine finds the files of earlier sessions, so that only changed ones are
+    /// sent.
     pub(crate) async fn open(
         engine: &Engine,
         shared_key: &str,
@@ -110,7 +110,7 @@ impl Session {
             headers.append("X-Docker-Expose-Session-Grpc-Method", HeaderValue::from_static(method));
         }
         let path = engine.versioned("/session").await?;
-        let hijacked = transport::hijack(&engine.address, &path, headers).await?;
+        let upgraded = transport::upgrade_to_h2c(&engine.address, &path, headers).await?;
 
         let calls = CancellationToken::new();
         let counters = Arc::new(Counters::default());
@@ -127,12 +127,12 @@ impl Session {
         };
         let executor = CallExecutor { calls: calls.clone() };
         let server = tokio::spawn(async move {
-            let _connection = hijacked.connection;
+            let _connection = upgraded.connection;
             let service = service_fn(move |request| services.clone().call(request));
-            // How the connection ended tells nothing: the build's own answer says what went wrong.
+            // The result of the connection is irrelevant: the build's response contains the error.
             let _ = hyper::server::conn::http2::Builder::new(executor)
                 .max_frame_size(Some(1 << 20))
-                .serve_connection(hijacked.stream, service)
+                .serve_connection(upgraded.stream, service)
                 .await;
         });
         let server = AbortOnDropHandle::new(server);
@@ -140,7 +140,7 @@ impl Session {
     }
 }
 
-/// The sockets of the agents; those of key files are started.
+/// Returns the sockets of all agents; starts those for key files.
 async fn start_agents(
     sources: BTreeMap<String, SshSource>,
 ) -> Result<(BTreeMap<String, PathBuf>, Vec<KeyAgent>), Failure> {
@@ -161,12 +161,12 @@ async fn start_agents(
 }
 
 fn random_id() -> String {
-    // The keys of a RandomState are random, and so is an empty hash under them.
+    // The keys of a RandomState are random, and so is an empty hash with them.
     let random = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", random(), random())
 }
 
-/// Runs the tasks of single calls; they end with the session.
+/// Runs the tasks of single calls, which end with the session.
 #[derive(Clone)]
 struct CallExecutor {
     calls: CancellationToken,

@@ -1,4 +1,4 @@
-//! An ssh agent for a build that is given key files: OpenSSH's own, which knows every kind of key, with nothing but them.
+//! Starts an ssh agent for a build with key files: OpenSSH's, which supports every kind of key, with only these keys.
 #![expect(clippy::disallowed_methods, reason = "the agent's program is started here")]
 
 use std::path::{Path, PathBuf};
@@ -9,24 +9,26 @@ use lilt_model::Failure;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 
-/// Where the steps of a build find the keys that they may use.
+/// The keys that build steps may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SshSource {
-    /// An agent that runs.
+    /// A running agent.
     Agent(PathBuf),
-    /// Private keys.
+    /// Files of private keys.
     Keys(Vec<PathBuf>),
 }
 
-/// An agent that holds keys; it ends when this is dropped, or when this process ends in whatever way.
+/// A running agent with keys. It exits when this is dropped, or when this process exits in any way.
 pub(crate) struct KeyAgent {
     folder: tempfile::TempDir,
     _process: Child,
     _input: ChildStdin,
 }
 
-/// The agent lives as long as this command, and the command as long as somebody holds its input. Keys come through the
-/// input of ssh-add because it refuses files that others may read, which a build never minded.
+/// The agent exits with this script, and the script when its stdin is closed.
+///
+/// Keys are passed to ssh-add through stdin, because it refuses files that others may read, which builds have always
+/// accepted.
 const SCRIPT: &str = r#"for key; do ssh-add -q - < "$key" || exit 1; done; echo ready; exec cat"#;
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -45,7 +47,7 @@ impl KeyAgent {
             .arg(folder.path().join("agent"))
             .args(["sh", "-c", SCRIPT, "sh"])
             .args(keys)
-            // A key with a passphrase fails at once: nobody is there to be asked.
+            // A key with a passphrase fails at once, because nobody could enter it.
             .env("SSH_ASKPASS", "false")
             .env("SSH_ASKPASS_REQUIRE", "force")
             .stdin(Stdio::piped())
@@ -83,7 +85,7 @@ async fn wait_until_ready(process: &mut Child) -> Result<(), String> {
     }
     let mut stderr = String::new();
     if let Some(mut errors) = process.stderr.take() {
-        // What it could not say, its silence does.
+        // An unreadable stderr is reported as an empty one.
         let _ = errors.read_to_string(&mut stderr).await;
     }
     Err(stderr.trim().replace('\n', "; "))

@@ -1,7 +1,7 @@
 //! One HTTP/1.1 connection per request to the engine, over its Unix socket, TCP, TLS or ssh.
 //!
-//! The requests are few and long, so nothing is pooled: a dropped [`Response`] closes its socket, and the engine then
-//! stops what it was doing for it. That is how builds and pushes are cancelled.
+//! Requests are few and long, so connections are not pooled. Dropping a [`Response`] closes its socket, and the
+//! engine stops the operation. That is how builds and pushes are cancelled.
 
 mod payload;
 pub(crate) mod ssh;
@@ -30,10 +30,10 @@ use crate::error::is_connection_error;
 pub(crate) use payload::Payload;
 
 const JSON: http::HeaderValue = http::HeaderValue::from_static("application/json");
-/// How long a program that has ended may take to say why.
+/// How long to wait for the stderr of a program that has exited.
 const STDERR_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An answer whose body is still coming. Dropping it closes the connection.
+/// A response whose body is still arriving. Dropping it closes the connection.
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -42,7 +42,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// The next piece of the body; none at its end.
+    /// Returns the next chunk of the body; none at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
         loop {
             match std::future::poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await {
@@ -66,8 +66,8 @@ impl Response {
     }
 }
 
-/// A connection that the engine handed over to another protocol.
-pub(crate) struct Hijacked {
+/// A connection that was upgraded to another protocol.
+pub(crate) struct UpgradedConnection {
     pub(crate) stream: Upgraded,
     pub(crate) connection: AbortOnDropHandle<()>,
 }
@@ -84,7 +84,7 @@ pub(crate) async fn send(
     Ok(Response { status: parts.status, headers: parts.headers, body, _connection: connection })
 }
 
-/// The same with something to say. JSON is what the engine reads.
+/// Like [`send`], with a JSON body.
 pub(crate) async fn send_body(
     address: &Address,
     method: Method,
@@ -96,12 +96,16 @@ pub(crate) async fn send_body(
     send(address, method, path, headers, Payload::whole(body)).await
 }
 
-/// Sends a request that asks for an upgrade to `h2c` and takes the connection over.
-pub(crate) async fn hijack(address: &Address, path: &str, headers: HeaderMap) -> Result<Hijacked, Failure> {
+/// Sends a request that upgrades the connection to `h2c`.
+pub(crate) async fn upgrade_to_h2c(
+    address: &Address,
+    path: &str,
+    headers: HeaderMap,
+) -> Result<UpgradedConnection, Failure> {
     upgrade(address, path, headers, "h2c", String::new(), "a build session").await
 }
 
-/// Sends a request after which both sides speak another protocol.
+/// Sends a request that upgrades the connection to another protocol.
 pub(crate) async fn upgrade(
     address: &Address,
     path: &str,
@@ -109,7 +113,7 @@ pub(crate) async fn upgrade(
     protocol: &'static str,
     body: String,
     what: &str,
-) -> Result<Hijacked, Failure> {
+) -> Result<UpgradedConnection, Failure> {
     headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("Upgrade"));
     headers.insert(http::header::UPGRADE, http::HeaderValue::from_static(protocol));
     if !body.is_empty() {
@@ -124,7 +128,7 @@ pub(crate) async fn upgrade(
         )));
     }
     let stream = hyper::upgrade::on(&mut response).await.map_err(|error| lost(address, &error))?;
-    Ok(Hijacked { stream, connection })
+    Ok(UpgradedConnection { stream, connection })
 }
 
 async fn exchange(
@@ -134,10 +138,10 @@ async fn exchange(
     mut headers: HeaderMap,
     payload: Payload,
 ) -> Result<(http::Response<Incoming>, AbortOnDropHandle<()>), Failure> {
-    let (stream, stderr_text) = open(address).await.map_err(|error| not_there(address, &error))?;
+    let (stream, stderr_text) = open(address).await.map_err(|error| connection_failure(address, &error))?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| lost(address, &error))?;
-    // The driver's own error reaches the requester through the response, so its result carries nothing more.
+    // The response reports the connection's error as well.
     let connection = AbortOnDropHandle::new(tokio::spawn(async move {
         let _ = connection.with_upgrades().await;
     }));
@@ -150,23 +154,23 @@ async fn exchange(
         Ok(response) => Ok((response, connection)),
         Err(error) => Err(match stderr_text {
             Some(stderr_text) => {
-                complained(address, stderr_text).await.unwrap_or_else(|| lost(address, &error))
+                ssh_failure(address, stderr_text).await.unwrap_or_else(|| lost(address, &error))
             }
             None => lost(address, &error),
         }),
     }
 }
 
-/// Why ssh did not get through, if it says so.
-async fn complained(address: &Address, stderr_text: ssh::StderrText) -> Option<Failure> {
-    let said = tokio::time::timeout(STDERR_TIMEOUT, stderr_text).await.ok()?.ok()?;
-    let failure = Failure::environment(format!("cannot connect to the Docker engine at {address}: {said}"));
-    if said.is_empty() {
+/// Returns ssh's error, if it printed one.
+async fn ssh_failure(address: &Address, stderr_text: ssh::StderrText) -> Option<Failure> {
+    let stderr = tokio::time::timeout(STDERR_TIMEOUT, stderr_text).await.ok()?.ok()?;
+    let failure = Failure::environment(format!("cannot connect to the Docker engine at {address}: {stderr}"));
+    if stderr.is_empty() {
         return None;
     }
     let failure = failure
         .hint("`ssh` must get there without a question (an agent, a known host), and find `docker` there");
-    Some(if is_connection_error(&said) { failure.of_kind(Unreachable::DockerEngine) } else { failure })
+    Some(if is_connection_error(&stderr) { failure.of_kind(Unreachable::DockerEngine) } else { failure })
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -196,7 +200,7 @@ async fn connect(host: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn not_there(address: &Address, error: &io::Error) -> Failure {
+fn connection_failure(address: &Address, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "this user may not use the engine's socket: add it to the group `docker`, or set DOCKER_HOST to an engine it may use"

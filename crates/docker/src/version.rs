@@ -1,4 +1,4 @@
-//! Which version of the API both sides speak, and which builder the engine has.
+//! Negotiates the API version and detects the engine's builder.
 
 use http::{HeaderMap, Method};
 use lilt_model::Failure;
@@ -6,9 +6,9 @@ use lilt_model::Failure;
 use crate::address::Address;
 use crate::transport::{self, Payload};
 
-/// The oldest API that is spoken: Docker 20.10.
+/// The oldest supported API: Docker 20.10.
 const OLDEST: ApiVersion = ApiVersion(1, 41);
-/// The newest API that this crate was written for; newer engines still speak it.
+/// The newest API that this crate was written for; newer engines support it.
 const NEWEST: ApiVersion = ApiVersion(1, 54);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +20,7 @@ pub(crate) struct Ping {
     pub(crate) buildkit: bool,
 }
 
-/// What `DOCKER_API_VERSION` says.
+/// Returns the version in `DOCKER_API_VERSION`.
 pub(crate) fn configured_version(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<ApiVersion>, Failure> {
@@ -34,7 +34,7 @@ pub(crate) fn configured_version(
     }
 }
 
-/// Asks an engine who it is.
+/// Requests version and builder of an engine.
 pub(crate) async fn ping_engine(address: &Address, fixed: Option<ApiVersion>) -> Result<Ping, Failure> {
     let response =
         transport::send(address, Method::GET, "/_ping", HeaderMap::new(), Payload::empty()).await?;

@@ -10,7 +10,7 @@ fn engine_at(host: &str) -> Engine {
 }
 
 #[tokio::test]
-async fn a_socket_that_does_not_exist() {
+async fn missing_socket_fails() {
     let directory = tempfile::tempdir().unwrap();
     let host = format!("unix://{}", directory.path().join("docker.sock").display());
     let failure = engine_at(&host).info().await.unwrap_err();
@@ -23,7 +23,7 @@ async fn a_socket_that_does_not_exist() {
 }
 
 #[tokio::test]
-async fn a_socket_on_which_nobody_listens() {
+async fn socket_without_listener_fails() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("docker.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
@@ -32,7 +32,7 @@ async fn a_socket_on_which_nobody_listens() {
 }
 
 #[tokio::test]
-async fn something_that_is_no_engine() {
+async fn server_that_is_no_engine_fails() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let host = format!("tcp://{}", listener.local_addr().unwrap());
     let server = async {

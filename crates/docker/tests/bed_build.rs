@@ -50,7 +50,7 @@ async fn builds_tags_and_pushes() {
 }
 
 #[tokio::test]
-async fn an_unchanged_context_gives_the_same_image_and_only_changes_travel() {
+async fn unchanged_context_gives_same_image_and_only_changes_are_sent() {
     let big = "x".repeat(300_000);
     let context = Context::new(&[("a.txt", "a"), ("sub/b.txt", "b"), ("big.bin", &big)]);
     let dockerfile = "FROM busybox\nCOPY . /app/\n";
@@ -76,7 +76,7 @@ async fn an_unchanged_context_gives_the_same_image_and_only_changes_travel() {
 }
 
 #[tokio::test]
-async fn only_what_the_dockerfile_copies_travels() {
+async fn only_copied_files_are_sent() {
     let context =
         Context::new(&[("src/a", "a"), ("other/huge", &"x".repeat(100_000)), ("package.json", "{}")]);
     let request = context.request("FROM scratch\nCOPY src /src\nCOPY package*.json /\n");
@@ -86,7 +86,7 @@ async fn only_what_the_dockerfile_copies_travels() {
 }
 
 #[tokio::test]
-async fn ignored_files_stay_here() {
+async fn ignored_files_are_not_sent() {
     let context = Context::new(&[
         ("keep.txt", ""),
         ("secret.key", ""),
@@ -116,7 +116,7 @@ fn listing(context: &Context, command: &str) -> String {
 }
 
 #[tokio::test]
-async fn links_modes_owners_and_empty_directories_arrive_as_they_are() {
+async fn links_modes_owners_and_empty_directories_are_preserved() {
     let context = Context::new(&[
         ("run.sh", "#!/bin/sh\necho ran\n"),
         ("plain", "text"),
@@ -180,7 +180,7 @@ async fn arguments_target_hosts_tags_and_labels_reach_the_build() {
 }
 
 #[tokio::test]
-async fn progress_tells_steps_and_what_was_cached() {
+async fn progress_reports_steps_and_cache_hits() {
     let context = Context::new(&[]);
     let request = context.request(&listing(&context, "echo one; echo two >&2; printf three"));
     let (built, told) = build_telling(&request).await;
@@ -209,7 +209,7 @@ async fn progress_tells_steps_and_what_was_cached() {
 }
 
 #[tokio::test]
-async fn the_engine_tells_who_it_is() {
+async fn engine_info_is_read() {
     let info = engine().info().await.unwrap();
     assert_eq!((info.os.as_str(), info.image_store), ("linux", ImageStore::Containerd));
     assert!(!info.version.is_empty() && info.api_version.starts_with("1."), "{info:?}");
@@ -231,7 +231,7 @@ async fn network_and_cache_reach_the_build() {
 
 /// The engine has the base image, and its registry cannot be asked: only `pull` minds.
 #[tokio::test]
-async fn newer_base_images_are_looked_for_if_asked() {
+async fn pull_option_updates_base_images() {
     let name = format!("localhost:1/{}:v1", unique("lilt-pull"));
     let base = Context::new(&[("content", &name)]);
     let base = build(&base.request("FROM scratch\nCOPY content /\n")).await.unwrap();

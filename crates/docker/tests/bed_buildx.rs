@@ -90,7 +90,7 @@ async fn bridge(mut client: UnixStream) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_builder_that_was_chosen_builds() {
+async fn chosen_builder_is_used() {
     let builder = Builder::new().await;
     let context = Context::new(&[
         ("keep.txt", "kept"),
@@ -177,7 +177,7 @@ async fn every_argument_reaches_the_builder() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_goes_wrong_has_place_and_cause() {
+async fn failures_have_location_and_cause() {
     let builder = Builder::new().await;
     let context = Context::new(&[]);
     let dockerfile =

@@ -27,7 +27,7 @@ async fn build(request: &BuildRequest) -> (Result<Image, Failure>, Vec<BuildProg
 }
 
 #[tokio::test]
-async fn an_archive_has_what_the_context_has() {
+async fn archive_contains_the_context() {
     let long = format!("{}/{}", "deep/".repeat(30), "long-name".repeat(9));
     let context = Context::new(&[
         ("keep.txt", "kept"),
@@ -90,7 +90,7 @@ async fn an_archive_has_what_the_context_has() {
 }
 
 #[tokio::test]
-async fn failures_have_place_and_cause() {
+async fn failures_have_location_and_cause() {
     let context = Context::new(&[]);
     let place = context.path().display();
     let failing = |dockerfile: &str| context.request(dockerfile);
@@ -125,7 +125,7 @@ async fn failures_have_place_and_cause() {
 }
 
 #[tokio::test]
-async fn what_needs_buildkit_is_refused() {
+async fn buildkit_features_are_rejected() {
     let context = Context::new(&[]);
     let mut request = context.request("FROM busybox\n");
     request.secrets.insert("token".into(), b"x".to_vec());

@@ -61,7 +61,7 @@ async fn told(engine: &Engine, container: &Container, line: &str) -> String {
 
 /// Somebody who may write nowhere there gets files of their own all the same.
 #[tokio::test]
-async fn files_are_put_for_the_containers_user() {
+async fn files_belong_to_the_containers_user() {
     let engine = bed::engine();
     for (user, owner) in [("1234:99", "1234 99"), ("nobody", "65534 65534"), ("0", "0 0")] {
         let container = Container::start(&["--user", user]);
@@ -76,7 +76,7 @@ async fn files_are_put_for_the_containers_user() {
 
 /// Their names are those of the container's own files: this machine, where the engine runs, has none such.
 #[tokio::test]
-async fn users_that_only_the_container_knows_get_their_files() {
+async fn user_name_is_resolved_in_the_container() {
     let engine = bed::engine();
     let folder = tempfile::tempdir().unwrap();
     let files = [
@@ -105,7 +105,7 @@ async fn users_that_only_the_container_knows_get_their_files() {
 }
 
 #[tokio::test]
-async fn what_a_command_says_is_told_as_it_comes() {
+async fn command_output_is_streamed() {
     let engine = bed::engine();
     let container = Container::start(&["--user", "1234", "--workdir", "/etc"]);
     let mut heard = Vec::new();
@@ -122,7 +122,7 @@ async fn what_a_command_says_is_told_as_it_comes() {
 
 /// Also what is another's: it was put by the engine, for which users do not count.
 #[tokio::test]
-async fn paths_are_removed_whoevers_they_are() {
+async fn paths_of_any_owner_are_removed() {
     let engine = bed::engine();
     let container = Container::start(&["--user", "1234"]);
     let files: Vec<String> = (0..1000).map(|number| format!("srv/a folder/it's {number}")).collect();
@@ -141,7 +141,7 @@ async fn paths_are_removed_whoevers_they_are() {
 
 /// Writing needs no program of the image; removing does, and says so.
 #[tokio::test]
-async fn an_image_without_programs_takes_files_and_keeps_them() {
+async fn image_without_programs_takes_files() {
     let engine = bed::engine();
     let container = Container::run(&[&format!("{}/pause:dev", bed::registry())]);
     engine.put_archive(&container.0, archive(&[("srv/a", "a")])).await.unwrap();
@@ -150,7 +150,7 @@ async fn an_image_without_programs_takes_files_and_keeps_them() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_changed_says_why() {
+async fn read_only_and_absent_containers_are_distinguished() {
     let engine = bed::engine();
     let container = Container::start(&["--read-only"]);
     assert_eq!(engine.access(&container.0).await.unwrap(), Access::ReadOnly);
@@ -166,7 +166,7 @@ async fn what_cannot_be_changed_says_why() {
 }
 
 #[tokio::test]
-async fn looks_of_two_owners_into_one_image_do_not_disturb_each_other() {
+async fn readers_of_two_owners_do_not_interfere() {
     let engine = bed::engine();
     let image = engine.image_configuration("busybox").await.unwrap().unwrap();
     let first = engine.open_image(&image.id, "a test: first").await.unwrap();
@@ -177,7 +177,7 @@ async fn looks_of_two_owners_into_one_image_do_not_disturb_each_other() {
 }
 
 #[tokio::test]
-async fn look_whose_container_was_removed_says_so() {
+async fn reader_reports_removed_container() {
     let engine = bed::engine();
     let image = engine.image_configuration("busybox").await.unwrap().unwrap();
     let look = engine.open_image(&image.id, "a test: removed").await.unwrap();
@@ -187,7 +187,7 @@ async fn look_whose_container_was_removed_says_so() {
 }
 
 #[tokio::test]
-async fn looks_that_are_not_old_are_not_removed_as_abandoned() {
+async fn recent_readers_are_not_removed_as_abandoned() {
     let engine = bed::engine();
     let image = engine.image_configuration("busybox").await.unwrap().unwrap();
     let look = engine.open_image(&image.id, "a test: abandoned").await.unwrap();

@@ -16,7 +16,7 @@ fn at(line: u32) -> Option<Location> {
 }
 
 #[tokio::test]
-async fn a_failing_step_is_named_with_place_and_output() {
+async fn failing_step_is_named_with_location_and_output() {
     let context = Context::new(&[]);
     let dockerfile = format!(
         "# first\nFROM busybox\n\nRUN : {} && seq 1 50 \\\n  && exit 3\nRUN true\n",
@@ -34,14 +34,14 @@ async fn a_failing_step_is_named_with_place_and_output() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_in_the_context() {
+async fn copy_of_missing_file_fails() {
     let failure = build(&Context::new(&[]).request("FROM busybox\nCOPY nothing.txt /\n")).await.unwrap_err();
     assert_eq!((failure.class(), failure.location.clone()), (Class::User, at(2)));
     assert_eq!(failure.message, "`COPY nothing.txt /` failed: nothing.txt is not in the build context");
 }
 
 #[tokio::test]
-async fn a_base_image_that_does_not_exist() {
+async fn missing_base_image_fails() {
     let name = format!("{}/{}", registry(), unique("lilt-none"));
     let failure = build(&Context::new(&[]).request(&format!("\nFROM {name}:v1\n"))).await.unwrap_err();
     assert_eq!((failure.class(), failure.location.clone()), (Class::User, at(2)));
@@ -49,7 +49,7 @@ async fn a_base_image_that_does_not_exist() {
 }
 
 #[tokio::test]
-async fn a_dockerfile_that_does_not_parse() {
+async fn invalid_dockerfile_fails() {
     let failure = build(&Context::new(&[]).request("FROM busybox\n\nRUNN echo\n")).await.unwrap_err();
     assert_eq!((failure.class(), failure.location.clone()), (Class::User, at(3)));
     assert!(failure.message.contains("RUNN"), "{failure}");
@@ -66,7 +66,7 @@ async fn a_dockerfile_that_does_not_parse() {
 }
 
 #[tokio::test]
-async fn a_context_that_is_not_there() {
+async fn missing_context_fails() {
     let context = Context::new(&[("file", "")]);
     let mut request = context.request("FROM busybox\n");
     request.build.context.roots = vec![context.path().join("gone")];
@@ -78,7 +78,7 @@ async fn a_context_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_sent() {
+async fn unreadable_file_fails() {
     let context = Context::new(&[]);
     let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"bad\xff");
     std::fs::write(context.path().join(name), "").unwrap();
@@ -91,7 +91,7 @@ async fn a_file_that_cannot_be_sent() {
 }
 
 #[tokio::test]
-async fn a_cancelled_build_stops_in_the_engine_too() {
+async fn cancelled_build_stops_in_the_engine() {
     let sleeper = Sleeper::new();
     let cancel = CancellationToken::new();
     let failure = engine()
@@ -107,7 +107,7 @@ async fn a_cancelled_build_stops_in_the_engine_too() {
 }
 
 #[tokio::test]
-async fn a_dropped_build_stops_in_the_engine_too() {
+async fn dropped_build_stops_in_the_engine() {
     let sleeper = Sleeper::new();
     let started = CancellationToken::new();
     let engine = engine();
@@ -164,7 +164,7 @@ fn is_running(mark: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_registry_that_is_not_there() {
+async fn unreachable_registry_fails() {
     let context = Context::new(&[]);
     let built = build(&context.request("FROM busybox\n")).await.unwrap();
     let reference = format!("localhost:1/{}:v1", unique("lilt"));
@@ -177,7 +177,7 @@ async fn a_registry_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn an_image_that_is_not_there() {
+async fn missing_image_fails() {
     let reference = format!("{}/{}:v1", registry(), unique("lilt"));
     let engine = engine();
     let tagging: Failure = engine.tag(&format!("sha256:{}", "0".repeat(64)), &reference).await.unwrap_err();

@@ -115,7 +115,7 @@ async fn tls_proxy(authority: &Authority) -> String {
 }
 
 #[tokio::test]
-async fn an_engine_over_tls() {
+async fn engine_is_reached_over_tls() {
     let (authority, other) = (Authority::new(), Authority::new());
     let host = tls_proxy(&authority).await;
     let engine = |folder: &Path, how: &str| {
@@ -141,7 +141,7 @@ async fn an_engine_over_tls() {
 }
 
 #[tokio::test]
-async fn a_context_brings_its_certificates() {
+async fn context_certificates_are_used() {
     let authority = Authority::new();
     let host = tls_proxy(&authority).await;
     let (home, certificates) = (tempfile::tempdir().unwrap(), authority.folder(&authority));
@@ -169,7 +169,7 @@ async fn a_context_brings_its_certificates() {
 }
 
 #[tokio::test]
-async fn the_version_of_the_api_may_be_fixed() {
+async fn api_version_can_be_fixed() {
     let host = format!("unix://{}", socket().display());
     let engine = |version: &str| connect(&[("DOCKER_HOST", &host), ("DOCKER_API_VERSION", version)], None);
     builds(&engine("1.44").unwrap()).await.unwrap();

@@ -146,7 +146,7 @@ async fn round_trip(engine: &Engine, host: &str) -> Result<(), Failure> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn logins_are_found_wherever_docker_keeps_them() {
+async fn credentials_are_found_in_every_place() {
     let folder = tempfile::tempdir().unwrap();
     helper(folder.path(), "password", &json!({"Username": "me", "Secret": "secret"}));
     helper(folder.path(), "token", &json!({"Username": "<token>", "Secret": "identity"}));
@@ -171,7 +171,7 @@ async fn logins_are_found_wherever_docker_keeps_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_login_the_registry_is_named() {
+async fn missing_credentials_failure_names_the_registry() {
     let folder = tempfile::tempdir().unwrap();
     let host = guarded(Asks::Basic).await;
     let engine = |buildkit: &str| engine(folder.path(), &json!({}), buildkit);

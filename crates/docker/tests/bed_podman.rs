@@ -133,7 +133,7 @@ async fn podman_builds_tags_and_pushes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_podman_complains_of_has_a_place_and_a_cause() {
+async fn podman_failures_have_location_and_cause() {
     let podman = Podman::new().await;
     let context = Context::new(&[("file", "")]);
     let failed = async |dockerfile: &str, target: &str| {

@@ -62,7 +62,7 @@ fn engine(listener_path: &std::path::Path) -> Engine {
 }
 
 #[tokio::test]
-async fn a_build_goes_to_podman_as_an_archive() {
+async fn podman_build_sends_an_archive() {
     let folder = tempfile::tempdir().unwrap();
     let context = folder.path().join("context");
     std::fs::create_dir(&context).unwrap();
@@ -95,7 +95,7 @@ async fn a_build_goes_to_podman_as_an_archive() {
 }
 
 #[tokio::test]
-async fn a_failing_step_of_podman_has_its_place() {
+async fn failing_podman_step_has_a_location() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("podman.sock");
     let error = "building at STEP \\\"RUN exit 5\\\": while running runtime: exit status 5";

@@ -1,4 +1,4 @@
-//! A build context as a tar archive, for builders that have no file sync: all of it travels, each time.
+//! Sends a build context as a tar archive, for builders without file sync. It is sent completely, each time.
 #![expect(clippy::disallowed_methods, reason = "the files of the build context are read here")]
 
 use std::fs::File;
@@ -12,17 +12,17 @@ use tokio::sync::mpsc;
 
 use crate::session::{Source, has_content, is_directory, list_all};
 
-/// The Dockerfile's name in the archive, unlike any that a project has.
+/// The Dockerfile's name in the archive, which no project uses.
 pub(super) const DOCKERFILE: &str = ".lilt.Dockerfile";
 const IGNORE_FILE: &str = ".dockerignore";
 
-/// Writes the archive in chunks. Runs on a thread that may block; ends early when nobody takes them any more.
+/// Writes the archive in chunks. Blocks; ends early when the receiver is dropped.
 pub(super) fn send(source: &Source, chunks: mpsc::Sender<Bytes>) -> Result<(), String> {
     let stats = list_all(source)?;
     let mut archive = tar::Builder::new(io::BufWriter::with_capacity(64 * 1024, ChunkWriter(chunks)));
     let sent = append_all(&mut archive, source, &stats).and_then(|()| archive.into_inner()?.flush());
     match sent {
-        // The engine's own answer says why it took no more.
+        // The engine's response says why it stopped reading.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         sent => sent.map_err(|error| error.to_string()),
     }
@@ -39,7 +39,8 @@ fn append_all(archive: &mut Archive, source: &Source, stats: &[Stat]) -> io::Res
             append(archive, &source.context, stat)?;
         }
     }
-    // The engine takes the Dockerfile out of the context if it is ignored, and looks at no other rule.
+    // The engine removes an ignored Dockerfile from the context. It evaluates no other rule, because ignored files
+    // are not sent.
     text(archive, IGNORE_FILE, &format!("{ignored}\n{DOCKERFILE}\n"))?;
     text(archive, DOCKERFILE, &source.dockerfile)
 }
@@ -67,13 +68,13 @@ fn append(archive: &mut Archive, root: &Path, stat: &Stat) -> io::Result<()> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let size = u64::try_from(stat.size).unwrap_or(0);
     let file: Box<dyn Read> = match File::open(&path) {
-        // Gone since it was listed; that starts the next update.
+        // Deleted since it was listed; that triggers the next update.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Box::new(io::empty()),
         file => Box::new(file.map_err(named)?),
     };
     header.set_entry_type(EntryType::Regular);
     header.set_size(size);
-    // The size was announced: one that grows is cut, one that shrinks is filled up.
+    // The size is in the header: a file that has grown is truncated, one that has shrunk is padded.
     archive.append_data(&mut header, &stat.path, file.chain(io::repeat(0)).take(size)).map_err(named)
 }
 
@@ -85,7 +86,7 @@ fn text(archive: &mut Archive, name: &str, text: &str) -> io::Result<()> {
     archive.append_data(&mut header, name, text.as_bytes())
 }
 
-/// Go keeps the three special bits elsewhere.
+/// Converts a mode: Go stores the three special bits elsewhere.
 fn unix_mode(go: u32) -> u32 {
     let special = [(1 << 23, 0o4000), (1 << 22, 0o2000), (1 << 20, 0o1000)];
     special.iter().filter(|(bit, _)| go & bit != 0).fold(go & 0o777, |mode, (_, unix)| mode | unix)

@@ -1,4 +1,4 @@
-//! The engine's own BuildKit: it runs the build, a [`Session`] serves it what it asks for.
+//! Builds with the engine's BuildKit, to which a [`Session`] provides files and credentials.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -60,8 +60,10 @@ pub(super) async fn build(
     Ok(BuiltImage { id, transferred })
 }
 
-/// Builds with the same key share the engine's copy of the files. Ignore rules are part of it: two images of one
-/// directory with different rules would delete each other's files there, and all would travel each time.
+/// Returns the key under which builds share the engine's copy of the context.
+///
+/// It includes ignore rules: two images of one directory with different rules would delete each other's files, which
+/// then would be sent again each time.
 fn shared_key(build: &DockerBuild) -> String {
     let mut hash = Sha256::new();
     let mut add = |bytes: &[u8]| {

@@ -1,8 +1,7 @@
-//! A builder of `docker buildx` that is not the engine's own: the program builds with it and loads the image into the
-//! engine.
+//! Builds with a builder of `docker buildx` that is not the engine's own, and loads the image into the engine.
 //!
-//! The program reads files by itself, so that it is told what to leave out by name: lilt's rules are more than one
-//! `.dockerignore` can say.
+//! buildx reads the context itself. It gets the names of all ignored paths, because lilt's rules cannot be expressed
+//! in one `.dockerignore`.
 #![expect(clippy::disallowed_methods, reason = "docker is started here, and what it reads is written")]
 
 use std::ffi::OsString;
@@ -36,7 +35,7 @@ pub(super) async fn build(
     let mut process = Command::new("docker")
         .args(arguments)
         .envs(engine.builder_settings.variables().iter().map(|(name, value)| (name, value)))
-        // It would make the same content another image each time.
+        // An attestation would change the image id with every build.
         .env("BUILDX_NO_DEFAULT_ATTESTATIONS", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -65,7 +64,7 @@ pub(super) async fn build(
     Ok(BuiltImage { id, transferred: Transferred::default() })
 }
 
-/// What the program reads besides the context.
+/// Writes what buildx reads besides the context.
 fn write(
     folder: &Path,
     source: &Source,
@@ -80,7 +79,7 @@ fn write(
         put("Dockerfile", source.dockerfile.as_bytes())?;
         let rules: String = ignored.iter().map(|path| format!("{}\n", literal(path))).collect();
         put("Dockerfile.dockerignore", rules.as_bytes())?;
-        // The folder is readable by this user alone.
+        // Only this user may read the folder.
         for (number, secret) in secrets.values().enumerate() {
             put(&format!("secret-{number}"), secret)?;
         }
@@ -88,13 +87,13 @@ fn write(
     }
 }
 
-/// A path as a pattern that matches nothing else.
+/// Escapes a path as a pattern that matches nothing else.
 fn literal(path: &str) -> String {
     let mut pattern = String::from("/");
     for character in path.chars() {
         match character {
             '*' | '?' | '[' | '\\' => pattern.extend(['\\', character]),
-            // Cut off or misread in a line; whoever has such a name has no second one that differs in it alone.
+            // Cannot be escaped in a line. Names that differ only in such a character are unlikely.
             '\n' | '\r' | ' ' | '\t' => pattern.push('?'),
             other => pattern.push(other),
         }
@@ -145,7 +144,7 @@ fn arguments(name: &str, folder: &Path, context: &Path, request: &BuildRequest) 
     arguments
 }
 
-/// The image in the engine, which knows it by its manifest or by its configuration.
+/// Returns the id of the loaded image, which the engine knows by its manifest or by its configuration.
 async fn loaded(engine: &Engine, metadata: &Path) -> Result<String, Failure> {
     let text = std::fs::read(metadata).unwrap_or_default();
     let facts: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
@@ -159,7 +158,7 @@ async fn loaded(engine: &Engine, metadata: &Path) -> Result<String, Failure> {
     Err(super::no_image())
 }
 
-/// What the program says in the end, without its prefix and without the picture of the Dockerfile.
+/// Returns the final error, without its prefix and without the excerpt of the Dockerfile.
 fn error_message(stderr: &[String]) -> String {
     let mut errors = stderr.iter().rev().filter_map(|line| line.strip_prefix("ERROR: "));
     errors.next().map_or_else(|| stderr.join("\n"), str::to_owned)
@@ -180,14 +179,14 @@ fn broken(name: &str, error: &std::io::Error) -> Failure {
     Failure::environment(format!("lost docker buildx, which built with {name:?}: {error}")).caused_by(error)
 }
 
-/// The program and its plugin, which end when this is dropped before they have.
+/// The process group of buildx, terminated when this is dropped.
 struct ProcessGroup(Option<u32>);
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         let id = self.0.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
         if let Some(id) = id {
-            // Gone already, unless the build was given up.
+            // It has exited already, unless the build was cancelled.
             let _ = rustix::process::kill_process_group(id, rustix::process::Signal::TERM);
         }
     }
@@ -198,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_no_patterns() {
+    fn paths_are_escaped_as_patterns() {
         assert_eq!(literal("a/b.c"), "/a/b.c");
         assert_eq!(literal("#x/!y/[z]*"), "/#x/!y/\\[z]\\*");
         assert_eq!(literal("two words"), "/two?words");

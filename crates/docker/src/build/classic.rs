@@ -1,5 +1,5 @@
-//! An engine without BuildKit: the context goes there as an archive, and the builder tells its steps in words. Podman
-//! builds the same way, in slightly other words.
+//! Builds without BuildKit: the context is sent as an archive, and the output is parsed for steps. Podman's output
+//! differs slightly.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ pub(super) async fn build(
     let (chunks, payload) = Payload::chunks();
     let sending = tokio::task::spawn_blocking(move || archive::send(&source, chunks));
     let built = run_build(engine, request, payload, on_progress).await;
-    // The connection is closed by now, so that the sender has ended or is about to.
+    // The connection is closed, so the sender ends.
     match sending.await {
-        // An archive that broke off gets an answer that only says so; this says why.
+        // The response only says that the archive is incomplete; this is the reason.
         Ok(Err(cause)) => Err(diagnosis::unsendable(&cause).into()),
         _ => built,
     }
@@ -61,7 +61,7 @@ async fn run_build(
     }
     steps.end(None);
     let id = steps.image.take().ok_or_else(super::no_image)?;
-    // Podman and old engines say a part of it.
+    // Podman and old engines return a short id.
     let id = engine.image_id(&id).await?.ok_or_else(super::no_image)?;
     Ok(BuiltImage { id, transferred: Transferred::default() })
 }
@@ -83,7 +83,7 @@ fn reject_buildkit_features(engine: &Engine, request: &BuildRequest) -> Result<(
     Err(Failure::user(format!("docker_build({what}=…) needs BuildKit, and {why}")).hint(hint))
 }
 
-/// This builder asks for no login: it gets those for the registries that the Dockerfile names.
+/// This builder does not request credentials: it gets those for the registries in the Dockerfile.
 async fn headers(engine: &Engine, request: &BuildRequest) -> HeaderMap {
     let hosts = super::registries(&request.build);
     let logins = engine.credentials.registry_config(&hosts).await;
@@ -94,7 +94,7 @@ async fn headers(engine: &Engine, request: &BuildRequest) -> HeaderMap {
     headers
 }
 
-/// The builder's words, as steps.
+/// Parses the builder's output into steps.
 struct Steps<F> {
     on_progress: F,
     current: Option<Step>,
@@ -106,7 +106,7 @@ struct Steps<F> {
 struct Step {
     id: StepId,
     name: Arc<str>,
-    /// As the builder counts: every instruction.
+    /// In the builder's numbering, which counts every instruction.
     number: usize,
     begun: Instant,
     cached: bool,
@@ -132,7 +132,7 @@ impl<F: FnMut(BuildProgress)> Steps<F> {
                 total: progress.and_then(|progress| progress.total).unwrap_or(0),
             });
         }
-        // The builder begins its own words in a message of their own, also after output without a line end.
+        // The builder's own messages start in a new chunk, also after output without a line end.
         if message.stream.starts_with(" ---> ") || parse_step_header(message.stream.trim_end()).is_some() {
             let rest = std::mem::take(&mut self.unfinished);
             if !rest.is_empty() {
@@ -179,7 +179,7 @@ impl<F: FnMut(BuildProgress)> Steps<F> {
         (self.on_progress)(BuildProgress::Log { step: id, name, stderr: false, line: line.to_owned() });
     }
 
-    /// The builder has said all.
+    /// The build has ended.
     fn end(&mut self, error: Option<&str>) {
         let rest = std::mem::take(&mut self.unfinished);
         if !rest.trim().is_empty() {
@@ -211,7 +211,7 @@ impl<F: FnMut(BuildProgress)> Steps<F> {
     }
 }
 
-/// `Step 2/5 : RUN make`, in Podman's words `STEP 2/5: RUN make` or `[1/2] STEP 2/5: RUN make`.
+/// Parses `Step 2/5 : RUN make`, or Podman's `STEP 2/5: RUN make` and `[1/2] STEP 2/5: RUN make`.
 fn parse_step_header(line: &str) -> Option<(usize, usize, &str)> {
     let pattern = Regex::new(r"^(?:\[\d+/\d+\] )?(?:Step|STEP) (\d+)/(\d+) ?: (.*)$")
         .expect("invariant: the pattern is valid");
@@ -219,7 +219,7 @@ fn parse_step_header(line: &str) -> Option<(usize, usize, &str)> {
     Some((parts[1].parse().ok()?, parts[2].parse().ok()?, parts.get(3)?.as_str()))
 }
 
-/// Podman's word on what a step made.
+/// Whether a line is Podman's result of a step.
 fn is_commit(line: &str) -> bool {
     line.starts_with("COMMIT") || (line.len() == 64 && line.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
@@ -240,7 +240,7 @@ mod tests {
                 other => format!("{other:?}"),
             });
         });
-        // In chunks that end anywhere.
+        // Chunks may end anywhere.
         for piece in lines.as_bytes().chunks(7) {
             let stream = String::from_utf8(piece.to_vec()).unwrap();
             steps.read(&Message { stream, ..Message::default() });
@@ -251,8 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn words_become_steps() {
-        let docker = "Step 1/2 : FROM busybox\n ---> 0123\nStep 2/2 : RUN echo hi\n ---> RunningContainer in 45\nhi\n\
+    fn output_becomes_steps() {
+        let docker = "Step 1/2 : FROM busybox\n ---> 0123\nStep 2/2 : RUN echo hi\n ---> Running in 45\nhi\n\
             Removing intermediate container 45\n ---> 67\nSuccessfully built 67\n";
         let podman = "STEP 1/2: FROM busybox\nSTEP 2/2: RUN echo hi\n--> Using cache 67\nCOMMIT\n--> 67\nSuccessfully built 67";
         let (steps, image) = told(docker);

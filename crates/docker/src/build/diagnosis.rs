@@ -1,4 +1,4 @@
-//! Turns the engine's word on a failed build into a failure that says what, where and why.
+//! Turns the engine's error of a failed build into a failure with cause, location and hint.
 
 use lilt_model::image::DockerBuild;
 use lilt_model::{Failure, Location, Unreachable};
@@ -30,7 +30,7 @@ pub(super) fn explain(build: &DockerBuild, step: Option<FailedStep<'_>>, error: 
     }
 }
 
-/// The files could not be read or named.
+/// The context cannot be read or sent.
 pub(super) fn unsendable(cause: &str) -> Failure {
     if lilt_model::os_error::mentions_shortage(cause) {
         return Failure::environment(format!("cannot send the build context: {cause}"))
@@ -68,7 +68,7 @@ fn instruction(
     if step.tail.is_empty() { failure } else { failure.detail(step.tail.join("\n")) }
 }
 
-/// How to give a step what it asks this machine for.
+/// Returns how to provide what a step requests from this machine.
 fn missing_grant(error: &str) -> Option<String> {
     let agent = Regex::new(r#"no ssh agent "([^"]+)" is given"#).expect("invariant: the pattern is valid");
     let secret = Regex::new(r"secret (\S+): not found").expect("invariant: the pattern is valid");
@@ -91,7 +91,7 @@ fn base_image(build: &DockerBuild, image: &str, step: &FailedStep<'_>, error: &s
 fn whole_build(build: &DockerBuild, error: &str) -> Failure {
     let line = Regex::new(r"(?:on line |Dockerfile:)(\d+)").expect("invariant: the pattern is valid");
     let line = line.captures(error).and_then(|found| found[1].parse().ok());
-    // Our own words, which went to the engine and came back.
+    // Our own error, which the engine returns.
     if let Some((_, cause)) = error.split_once("error from sender: ") {
         return unsendable(cause);
     }
@@ -157,7 +157,7 @@ fn is_instruction(step: &str) -> bool {
     pattern.is_match(step)
 }
 
-/// Cuts what tells a reader nothing off the front.
+/// Removes prefixes without information.
 fn without_wrapping(error: &str) -> String {
     let noise = [
         "failed to solve with frontend dockerfile.v0: ",

@@ -1,5 +1,4 @@
-//! Finds the line of an instruction in a Dockerfile. It reads only as much of the syntax as that needs; BuildKit is the
-//! judge of what is valid.
+//! Finds the line of an instruction in a Dockerfile. Parses only what that needs; BuildKit validates.
 
 use regex::Regex;
 
@@ -9,13 +8,13 @@ use lilt_model::reference::Reference;
 struct Instruction {
     /// Counted from 1.
     line: u32,
-    /// In capitals.
+    /// In upper case.
     keyword: String,
-    /// All of it, continuation lines joined, white space made single.
+    /// The whole instruction, with joined lines and normalized white space.
     text: String,
 }
 
-/// The line of the instruction that BuildKit calls `[build 2/5] RUN make`.
+/// Returns the line of the instruction that BuildKit calls `[build 2/5] RUN make`.
 pub(super) fn line_of_step(dockerfile: &str, step: &str) -> Option<u32> {
     let pattern =
         Regex::new(r"^\[(?:(.*) )?(\d+)/\d+\] (?s:(.*))$").expect("invariant: the pattern is valid");
@@ -28,11 +27,12 @@ pub(super) fn line_of_step(dockerfile: &str, step: &str) -> Option<u32> {
     if let Some(line) = line_by_number(&instructions, stage, number, &keyword) {
         return Some(line);
     }
-    // Instructions from elsewhere (ONBUILD) shift the numbers; then the words must do.
+    // ONBUILD instructions of the base image shift the numbers: compare the text.
     instructions.iter().find(|instruction| instruction.text == text).map(|instruction| instruction.line)
 }
 
-/// The line of an instruction that was counted among all, or has these words where the count began elsewhere.
+/// Returns the line of an instruction by its number among all instructions, or by its text if the numbers are
+/// shifted.
 pub(super) fn line_of_instruction(dockerfile: &str, number: usize, words: &str) -> Option<u32> {
     let (instructions, words) = (parse(dockerfile), squeeze(words));
     let keyword = words.split(' ').next().unwrap_or_default().to_uppercase();
@@ -41,7 +41,7 @@ pub(super) fn line_of_instruction(dockerfile: &str, number: usize, words: &str) 
     by_number().filter(|found| by_words.is_none() || found.text == words).or(by_words).map(|found| found.line)
 }
 
-/// The line that names this base image.
+/// Returns the line that names this base image.
 pub(super) fn line_of_image(dockerfile: &str, image: &str) -> Option<u32> {
     let wanted = Reference::parse(image).ok()?;
     let instructions = parse(dockerfile);
@@ -66,7 +66,8 @@ pub(super) fn line_of_image(dockerfile: &str, image: &str) -> Option<u32> {
     by_name.or_else(by_variable).map(|instruction| instruction.line)
 }
 
-/// BuildKit numbers, in each stage, the base image (unless it is another stage or empty) and what makes layers.
+/// Returns the line by BuildKit's numbering, which counts, in each stage, the base image (unless it is another stage
+/// or empty) and the instructions that create layers.
 fn line_by_number(instructions: &[Instruction], stage: &str, number: usize, keyword: &str) -> Option<u32> {
     let starts: Vec<usize> =
         (0..instructions.len()).filter(|index| instructions[*index].keyword == "FROM").collect();
@@ -119,7 +120,7 @@ fn parse(dockerfile: &str) -> Vec<Instruction> {
         let mut text = line.to_owned();
         while let Some(start) = text.trim_end().strip_suffix(continuation).map(str::to_owned) {
             text = start;
-            // Comments and empty lines may stand between continued lines.
+            // Comments and empty lines are allowed between continued lines.
             let Some((_, next)) =
                 lines.find(|(_, next)| !next.trim().is_empty() && !next.trim().starts_with('#'))
             else {
@@ -142,7 +143,7 @@ fn parse(dockerfile: &str) -> Vec<Instruction> {
     instructions
 }
 
-/// The words that end the here documents of an instruction, in order.
+/// Returns the end words of the here documents of an instruction, in order.
 fn here_documents(text: &str) -> Vec<String> {
     let keyword = text.split_whitespace().next().unwrap_or_default().to_uppercase();
     if !matches!(keyword.as_str(), "RUN" | "COPY" | "ADD") {
@@ -203,7 +204,7 @@ run echo $A
     }
 
     #[test]
-    fn a_single_stage_has_no_name() {
+    fn single_stage_has_no_name() {
         let dockerfile = "FROM scratch\nCOPY a /\nCOPY b /\n";
         assert_eq!(line_of_step(dockerfile, "[2/2] COPY b /"), Some(3));
         let dockerfile = "FROM busybox\n\nRUN false\n";

@@ -1,4 +1,4 @@
-//! BuildKit's own account of a build, which the engine passes on between its messages.
+//! Parses BuildKit's progress of a build, which the engine embeds in its messages.
 
 mod raw;
 
@@ -18,7 +18,7 @@ use prost::Message as _;
 use super::{BuildProgress, StepId};
 pub(super) use raw::raw;
 
-/// The end of a step's output: how much of it is worth showing again if the step fails.
+/// The last lines of a step's output, for failures.
 #[derive(Default)]
 pub(super) struct Tail(VecDeque<String>);
 
@@ -37,11 +37,11 @@ impl Tail {
     }
 }
 
-/// What was told so far.
+/// The progress so far.
 #[derive(Default)]
 pub(super) struct Trace {
     steps: HashMap<String, Step>,
-    /// The first step that failed by itself, and not because the build was stopped.
+    /// The first step that failed by itself, not because the build was stopped.
     failed: Option<String>,
 }
 
@@ -49,9 +49,9 @@ struct Step {
     id: StepId,
     name: Arc<str>,
     running: bool,
-    /// When it last ended; the engine repeats itself.
+    /// When it last finished; the engine sends that repeatedly.
     completed: Option<Timestamp>,
-    /// Output after the last line end, per stream.
+    /// Incomplete lines of stdout and stderr.
     unfinished: [Vec<u8>; 2],
     tail: Tail,
     error: String,
@@ -61,7 +61,7 @@ pub(super) struct FailedStep<'a> {
     pub(super) name: &'a str,
     pub(super) error: &'a str,
     pub(super) tail: Vec<&'a str>,
-    /// Of the Dockerfile, where the builder says more than its name.
+    /// The line in the Dockerfile, if the builder reports more than the step's name.
     pub(super) line: Option<u32>,
 }
 
@@ -200,7 +200,7 @@ fn advice(warning: &VertexWarning) -> BuildProgress {
     }
 }
 
-/// As the model has it; none if nobody could mean it.
+/// Converts a time; none if it is not plausible.
 fn moment(time: Timestamp) -> Option<lilt_model::Timestamp> {
     let micros = time.seconds.checked_mul(1_000_000)?.checked_add(i64::from(time.nanos) / 1_000)?;
     Some(lilt_model::Timestamp(micros)).filter(|at| *at > lilt_model::Timestamp::ZERO)

@@ -1,6 +1,6 @@
-//! Lets a tar through, less the parts of an image that the receiver has.
+//! Filters a tar of an image: drops the blobs that the receiver has.
 //!
-//! It never holds more than a header: images are large.
+//! Buffers a header at most, because images are large.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ pub(super) struct BlobFilter<'k> {
     known: &'k BTreeSet<String>,
     /// The header that is being read.
     header: BytesMut,
-    /// Headers that belong to the next file (long names and the like), with their content, until it is known whether that
-    /// goes through.
+    /// Headers that belong to the next file, such as long names, with their content, until that file is kept or
+    /// dropped.
     pending: Vec<Bytes>,
-    /// What is left of the content of the file at hand, with what fills its last block.
+    /// Remaining bytes of the current file, including the padding of its last block.
     left: u64,
     route: Route,
     exported: Exported,
-    /// The tar's end mark was seen.
+    /// The end marker of the tar was seen.
     ended: bool,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct BlobFilter<'k> {
 enum Route {
     Keep,
     Drop,
-    /// Belongs to what follows.
+    /// Belongs to the next file.
     Pending,
 }
 
@@ -50,12 +50,12 @@ impl<'k> BlobFilter<'k> {
         self.exported
     }
 
-    /// Whether the tar has come to its end.
+    /// Whether the tar was read completely.
     pub(super) fn is_complete(&self) -> bool {
         self.ended && self.left == 0
     }
 
-    /// What of a piece of the tar goes through.
+    /// Returns the parts of a chunk that are kept.
     pub(super) fn push(&mut self, mut chunk: Bytes) -> Vec<Bytes> {
         let mut out = Vec::new();
         while !chunk.is_empty() {
@@ -88,7 +88,7 @@ impl<'k> BlobFilter<'k> {
         }
         let size = size(&header);
         self.left = size.div_ceil(BLOCK as u64) * BLOCK as u64;
-        // Extended headers and long names, of POSIX and of GNU.
+        // Extended headers and long names, in the formats of POSIX and GNU.
         self.route = match header[156] {
             b'x' | b'L' | b'K' => Route::Pending,
             _ => self.choose(&header, size),
@@ -112,7 +112,7 @@ impl<'k> BlobFilter<'k> {
     }
 }
 
-/// Of a file `blobs/sha256/…` with content.
+/// Returns the digest of a file `blobs/sha256/…`.
 fn digest(header: &[u8]) -> Option<String> {
     let is_file = matches!(header[156], b'0' | 0);
     let name = std::str::from_utf8(header[..100].split(|byte| *byte == 0).next()?).ok()?;
@@ -121,7 +121,7 @@ fn digest(header: &[u8]) -> Option<String> {
     (is_file && fits).then(|| format!("sha256:{digits}"))
 }
 
-/// In octal digits, or in plain bytes where those do not suffice.
+/// Parses a size in octal digits, or in binary where those do not suffice.
 fn size(header: &[u8]) -> u64 {
     let field = &header[124..136];
     if field[0] & 0x80 != 0 {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn known_parts_stay_whatever_the_pieces() {
+    fn known_blobs_are_dropped_in_any_chunks() {
         let end = vec![0; 2 * BLOCK];
         let index = entry("index.json", b'0', b"{}");
         let folder = entry("blobs/", b'5', b"");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tar_without_its_end_is_not_whole() {
+    fn tar_without_end_is_incomplete() {
         let (_, _, whole) = sieved(&blob('a', &[1; 600]), &[], BLOCK);
         assert!(!whole);
         let cut = &blob('a', &[1; 600])[..700];
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn large_sizes_are_bytes() {
+    fn large_sizes_are_binary() {
         let mut header = vec![0; BLOCK];
         header[124] = 0x80;
         header[132..136].copy_from_slice(&[0x01, 0, 0, 0]);

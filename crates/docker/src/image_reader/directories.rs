@@ -1,4 +1,4 @@
-//! Directories in an archive that comes in pieces. What the files hold passes by: only whose the directories are is kept.
+//! Finds the directories in an archive that arrives in chunks. File contents are skipped.
 
 use std::io::{self, Read};
 
@@ -7,15 +7,15 @@ use tokio::sync::mpsc::Receiver;
 
 use super::{PathInfo, path_info};
 
-/// The directories in an archive, each kind once.
+/// The distinct modes and owners of directories in an archive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directories {
     pub found: Vec<PathInfo>,
-    /// None is missing.
+    /// The archive was read completely.
     pub complete: bool,
 }
 
-/// Reads to the end, or as far as there is something.
+/// Reads to the end, or as far as the archive is valid.
 pub(super) fn directories(archive: impl Read) -> Directories {
     let mut directories = Directories { found: Vec::new(), complete: true };
     let mut archive = tar::Archive::new(archive);
@@ -35,7 +35,7 @@ pub(super) fn directories(archive: impl Read) -> Directories {
     directories
 }
 
-/// What comes, for somebody who reads and waits. It must be read outside of what waits for events.
+/// Reads chunks from a channel. Blocks, so it must run outside of the async runtime's threads.
 pub(super) struct ChannelReader {
     chunks: Receiver<Bytes>,
     chunk: Bytes,
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_not_complete() {
+    fn truncated_archive_is_incomplete() {
         for end in [700, 1 << 20] {
             let found = directories(&archive()[..end]);
             assert_eq!((users(&found), found.complete), (vec![7], false), "{end}");

@@ -1,4 +1,4 @@
-//! Answers the engine's questions for logins while it pulls base images.
+//! Provides registry credentials for the engine while it pulls base images.
 
 use bollard_buildkit_proto::moby::filesync::v1::auth_server::Auth;
 use bollard_buildkit_proto::moby::filesync::v1::{
@@ -27,7 +27,7 @@ impl Auth for CredentialProvider {
     ) -> Result<Response<CredentialsResponse>, Status> {
         let answer = match self.credentials.login(&request.get_ref().host).await {
             None => CredentialsResponse::default(),
-            // BuildKit takes a secret without user name for an identity token.
+            // BuildKit treats a secret without a user name as an identity token.
             Some(login) if !login.identity_token.is_empty() => {
                 CredentialsResponse { username: String::new(), secret: login.identity_token }
             }
@@ -36,8 +36,8 @@ impl Auth for CredentialProvider {
         Ok(Response::new(answer))
     }
 
-    // Fetching registry tokens on this side keeps passwords from a remote BuildKit. Without it BuildKit asks for
-    // the credentials above, which is what the engine did for years.
+    // Fetching registry tokens here would keep passwords from a remote BuildKit. Without it, BuildKit requests the
+    // credentials above, as engines have done for years.
 
     async fn fetch_token(
         &self,
@@ -67,7 +67,7 @@ mod tests {
 
     #[tokio::test]
     #[expect(clippy::disallowed_methods, reason = "the test writes the file that is read")]
-    async fn known_registries_get_a_login_and_others_none() {
+    async fn known_registries_get_credentials_and_others_none() {
         let directory = tempfile::tempdir().unwrap();
         let config = r#"{"auths": {"https://index.docker.io/v1/": {"username": "me", "password": "secret"},
             "token.example.com": {"identitytoken": "abc"}}}"#;

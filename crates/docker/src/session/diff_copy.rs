@@ -1,5 +1,5 @@
-//! BuildKit's file sync: we send the list of files with their metadata, the engine asks for the content of those it does not
-//! have, we send that.
+//! BuildKit's file sync: sends the list of files with their metadata, then the content of those that the engine
+//! requests.
 #![expect(clippy::disallowed_methods, reason = "the files of the build context are read here")]
 
 use std::collections::BTreeMap;
@@ -21,19 +21,19 @@ use tonic::{Request, Response, Status, Streaming};
 use super::selection::Selection;
 use super::{Counters, walk};
 
-/// Content travels in pieces of this size.
+/// The maximum content of a packet.
 const CHUNK_SIZE: usize = 64 * 1024;
-/// Packets between the reader of files and the connection: at most 2 MiB wait, enough to keep both busy.
+/// Packets between the file reader and the connection: at most 2 MiB, enough to keep both busy.
 const PACKETS_BUFFERED: usize = 32;
 
-/// What a build reads from this machine.
+/// The files of a build.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) context: PathBuf,
     pub(crate) ignores: Arc<Matcher>,
-    /// The Dockerfile's text; it need not exist as a file.
+    /// The Dockerfile's text, which need not exist as a file.
     pub(crate) dockerfile: Arc<str>,
-    /// The context is not looked at before this is cancelled.
+    /// Until it is cancelled, the context is not read.
     pub(crate) hold: Option<CancellationToken>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct FileSender {
     session: CancellationToken,
 }
 
-/// A list of files and where their content is.
+/// A list of files and the source of their content.
 struct Listing {
     stats: Vec<Stat>,
     content: Content,
@@ -103,12 +103,12 @@ impl FileSync for FileSender {
                 Err(error) => Err(format!("internal error while listing files: {error}")),
             };
             if let Err(cause) = sent {
-                // The engine may be gone already; then nobody reads the cause.
+                // The engine may have disconnected already.
                 let _ = packets.send(Ok(packet(PacketType::PacketErr, 0, cause.clone().into_bytes()))).await;
                 let _ = packets.send(Err(Status::aborted(cause))).await;
             }
         };
-        // A task of its own, since requests must be read while the connection takes no more of our packets.
+        // A task of its own, because requests must be read while the connection does not accept packets.
         let session = self.session.clone();
         tokio::spawn(async move { session.run_until_cancelled(work).await });
         let stream = futures_util::stream::poll_fn(move |context| stream.poll_recv(context));
@@ -132,7 +132,7 @@ async fn send(
 ) -> Result<(), String> {
     let listing = Arc::new(listing);
     Counters::add(&counters.listed, listing.stats.len());
-    // Unbounded: it holds at most one number per listed file, and reading requests must never wait for files.
+    // Unbounded: at most one number per listed file, and reading requests must never wait for files.
     let (wanted, queue) = mpsc::unbounded_channel();
     let reader = {
         let (listing, packets) = (Arc::clone(&listing), packets.clone());
@@ -147,7 +147,7 @@ async fn send(
         deliver(packets, packet(PacketType::PacketStat, 0, Vec::new())).await
     };
     let count = listing.stats.len();
-    // Takes `wanted` along: when the last request has come, the reader's queue ends.
+    // Owns `wanted`, so that the reader's queue ends after the last request.
     let answers = async move {
         while let Some(request) = requests.message().await.map_err(|status| status.message().to_owned())? {
             match request.r#type() {
@@ -156,7 +156,7 @@ async fn send(
                     if !known {
                         return Err(format!("the engine asked for the unknown file {}", request.id));
                     }
-                    // The reader is gone only if it failed or the stream ended; both are told elsewhere.
+                    // The reader has failed or the stream has ended; both are reported elsewhere.
                     let _ = wanted.send(request.id);
                 }
                 PacketType::PacketFin => {
@@ -173,7 +173,7 @@ async fn send(
     tokio::try_join!(stats, answers, reading).map(|_| ())
 }
 
-/// Runs on a thread that may block; ends when no more requests can come or nobody takes the packets.
+/// Blocks. Ends when there are no more requests or the receiver is dropped.
 fn send_content(
     listing: &Listing,
     mut queue: mpsc::UnboundedReceiver<u32>,
@@ -206,7 +206,7 @@ fn send_content(
                         path.display()
                     ))
                 };
-                // A file that vanished since it was listed arrives empty; its disappearance starts the next update.
+                // A file deleted since it was listed arrives empty; its deletion triggers the next update.
                 let mut file = match std::fs::File::open(&path) {
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
                     file => Some(file.map_err(unreadable)?),
@@ -251,14 +251,14 @@ fn texts(texts: BTreeMap<&'static str, Arc<str>>) -> Listing {
     Listing { stats, content: Content::Texts(texts) }
 }
 
-/// A time that changes with the text, because the receiver takes files of equal size and time for equal.
+/// Returns a time that changes with the text, because the receiver compares files by size and time.
 fn time_from(text: &str) -> i64 {
     let digest = Sha256::digest(text.as_bytes());
     let start = digest.first_chunk::<8>().expect("invariant: a SHA-256 digest has 32 bytes");
     i64::from_be_bytes(*start) & (i64::MAX >> 3)
 }
 
-/// The values of a key; BuildKit escapes those that are not ASCII and says so in a second key.
+/// Returns the values of a key. BuildKit escapes non-ASCII values and marks that in a second key.
 fn values(metadata: &MetadataMap, key: &str) -> Vec<String> {
     let escaped = metadata.get(format!("{key}-encoded")).is_some();
     let plain = metadata.get_all(key).iter().filter_map(|value| value.to_str().ok());
@@ -294,12 +294,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escaped_paths_are_read() {
+    fn escaped_metadata_is_decoded() {
         assert_eq!(unescape("src%2F%C3%A4+b%"), "src/ä b%");
     }
 
     #[test]
-    fn another_text_has_another_time() {
+    fn different_texts_have_different_times() {
         assert_ne!(time_from("FROM a\n"), time_from("FROM b\n"));
         assert!(time_from("FROM a\n") >= 0);
     }

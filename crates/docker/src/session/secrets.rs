@@ -1,4 +1,4 @@
-//! Hands secrets to the steps of a build that ask for them. They never become part of the image.
+//! Provides secrets for build steps. They never become part of the image.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Secrets for SecretProvider {
         let id = &request.get_ref().id;
         match self.secrets.get(id) {
             Some(data) => Ok(Response::new(GetSecretResponse { data: data.clone() })),
-            // BuildKit knows by this code that a step may go on without it, unless it is required.
+            // With this code, BuildKit continues without the secret unless it is required.
             None => Err(Status::not_found(format!("secret {id} not found"))),
         }
     }

@@ -1,25 +1,26 @@
-//! Which part of the context a build needs. BuildKit names the paths that `COPY` and `ADD` mention; links among
-//! them are followed here, because the receiver sees only what is sent.
+//! Selects the part of the context that a build needs: the paths that BuildKit found in `COPY` and `ADD`.
+//!
+//! Links among them are resolved here, because the receiver sees only what is sent.
 #![expect(clippy::disallowed_methods, reason = "links in the build context are followed here")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// More links than this in a row are a loop.
+/// Longer chains of links are loops.
 const MAX_LINKS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Selection {
-    /// Relative paths, each with all below it; none means everything.
+    /// Relative paths, including everything below them; none: everything.
     wanted: Option<BTreeSet<String>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inclusion {
-    /// It and all below it.
+    /// The path and everything below it.
     All,
-    /// Only as a parent of something wanted.
+    /// Only as a parent of a selected path.
     ParentOnly,
     Nothing,
 }
@@ -29,7 +30,7 @@ impl Selection {
         Self::default()
     }
 
-    /// The paths that a build follows; no paths means everything.
+    /// Selects the paths that a build needs; no paths means everything.
     pub(super) fn follow(root: &Path, paths: &[String]) -> Self {
         let mut wanted = BTreeSet::new();
         for path in paths {
@@ -40,7 +41,7 @@ impl Selection {
         if paths.is_empty() {
             return Self::all();
         }
-        // Patterns may have matched nothing; then nothing is sent, and BuildKit says so.
+        // Patterns may match nothing; BuildKit reports that.
         Self { wanted: Some(wanted) }
     }
 
@@ -62,7 +63,7 @@ impl Selection {
     }
 }
 
-/// Adds a path with the links on the way and what they point to. False: everything is wanted.
+/// Adds a path, the links in it and their targets. False if everything is selected.
 fn add(root: &Path, path: &[String], wanted: &mut BTreeSet<String>, links: usize) -> bool {
     let mut current = String::new();
     for (index, part) in path.iter().enumerate() {
@@ -115,7 +116,7 @@ fn add_matching(
     true
 }
 
-/// A found name may itself contain pattern characters; only the rest may still be a pattern.
+/// A matched name may contain pattern characters; only the rest is a pattern.
 fn add_literal_then_rest(
     root: &Path,
     path: &[String],
@@ -131,7 +132,8 @@ fn add_literal_then_rest(
     add(root, path, wanted, links)
 }
 
-/// Go's path pattern for one name, where `[…]` and `\` count as matching anything: too much is only slower.
+/// Matches a name against one component of Go's path pattern. `[…]` and `\` match anything: selecting too much is
+/// only slower.
 fn may_match(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern.first(), name.first()) {
         (None, None) => true,
@@ -153,7 +155,7 @@ fn join(directory: &str, name: &str) -> String {
     if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
 }
 
-/// The parts of `path`, seen from `directory`, with `.` and `..` resolved; `..` stops at the context's root.
+/// Resolves `.` and `..` of a path relative to `directory`, without leaving the context.
 fn clean(directory: &str, path: &str) -> Vec<String> {
     let base = if path.starts_with('/') { "" } else { directory };
     let mut parts: Vec<String> = Vec::new();

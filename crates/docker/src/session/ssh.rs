@@ -1,4 +1,4 @@
-//! Carries what the steps of a build say to an ssh agent of this machine, and its responses back. Keys stay here.
+//! Forwards requests of build steps to an ssh agent of this machine, and its responses back. Keys stay here.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Where a call says which agent it means.
+/// The metadata key with the id of the agent.
 const ID: &str = "buildkit.ssh.id";
-/// The agent that steps mean which name none.
+/// The agent for steps that name none.
 const DEFAULT: &str = "default";
-/// SshForwarder speak in short messages.
+/// Messages of agents are short.
 const MAX_MESSAGE: usize = 16 * 1024;
 
 pub(super) struct SshForwarder {
@@ -32,7 +32,7 @@ impl SshForwarder {
 
     fn socket(&self, id: &str) -> Result<&PathBuf, Status> {
         let id = if id.is_empty() { DEFAULT } else { id };
-        // BuildKit tells the words of this as the cause, unless the step can do without.
+        // BuildKit reports this text as the cause, unless the step works without an agent.
         self.sockets
             .get(id)
             .ok_or_else(|| Status::not_found(format!("no ssh agent {id:?} is given to the build")))
@@ -61,7 +61,7 @@ impl Ssh for SshForwarder {
         })?;
         let (responses, requests) = agent.into_split();
         let forwarding = forward_requests(request.into_inner(), requests);
-        // A task of its own: requests and responses come as they like.
+        // A task of its own, because requests and responses are independent.
         let session = self.session.clone();
         tokio::spawn(async move { session.run_until_cancelled(forwarding).await });
         Ok(Response::new(Box::pin(futures_util::stream::unfold(responses, read_response))))
@@ -69,7 +69,7 @@ impl Ssh for SshForwarder {
 }
 
 async fn forward_requests(mut messages: Streaming<BytesMessage>, mut agent: OwnedWriteHalf) {
-    // However it ends, the agent sees the end of its connection, and the step's ssh says what it misses.
+    // In any case the agent sees the end of its connection, and the step's ssh reports what is missing.
     while let Ok(Some(message)) = messages.message().await {
         if agent.write_all(&message.data).await.is_err() {
             return;

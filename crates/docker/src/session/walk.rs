@@ -1,5 +1,5 @@
-//! Lists a build context as BuildKit's file sync wants it: depth first, each directory's entries in byte order of their
-//! names, parents before children, modes as Go's `os.FileMode`.
+//! Lists a build context in the order of BuildKit's file sync: depth first, parents before children, names sorted by
+//! bytes. Modes are those of Go's `os.FileMode`.
 #![expect(clippy::disallowed_methods, reason = "the build context is listed here")]
 
 use std::fs::{self, Metadata};
@@ -19,10 +19,10 @@ const GO_NAMED_PIPE: u32 = 1 << 25;
 const GO_SETUID: u32 = 1 << 23;
 const GO_SETGID: u32 = 1 << 22;
 const GO_STICKY: u32 = 1 << 20;
-/// The bits of a Go mode that say it is something else than a plain file.
+/// The mode bits of everything that is not a regular file.
 const GO_NOT_A_FILE: u32 = GO_DIRECTORY | GO_SYMLINK | GO_NAMED_PIPE;
 
-/// Whether the receiver may ask for the content.
+/// Whether the receiver may request the content.
 pub(crate) fn has_content(stat: &Stat) -> bool {
     stat.mode & GO_NOT_A_FILE == 0
 }
@@ -31,17 +31,17 @@ pub(crate) fn is_directory(stat: &Stat) -> bool {
     stat.mode & GO_DIRECTORY != 0
 }
 
-/// All that a build may see.
+/// Lists everything that is not ignored.
 pub(crate) fn list_all(source: &Source) -> Result<Vec<Stat>, String> {
     walk(&source.context, &source.ignores, &Selection::all())
 }
 
-/// The same; none if it is more than so much, or cannot be read.
+/// Like [`list_all`]; none if there are more than `limit` files, or if they cannot be read.
 pub(crate) fn list_up_to(root: &Path, ignores: &Matcher, limit: usize) -> Option<Vec<Stat>> {
     walk_up_to(root, ignores, &Selection::all(), limit).ok()
 }
 
-/// Lists what is below `root`, less what is ignored or not selected.
+/// Lists what is below `root`, without ignored and unselected paths.
 pub(super) fn walk(root: &Path, ignores: &Matcher, selection: &Selection) -> Result<Vec<Stat>, String> {
     walk_up_to(root, ignores, selection, usize::MAX)
 }
@@ -57,14 +57,14 @@ fn walk_up_to(
     Ok(walk.found)
 }
 
-/// The topmost paths that a build may not see.
+/// Returns the topmost ignored paths.
 pub(crate) fn ignored(source: &Source) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     collect_ignored(source, &source.context, "", &mut found)?;
     Ok(found)
 }
 
-/// Whether a build may see anything in this directory.
+/// Collects ignored paths below a directory; whether anything in it is not ignored.
 fn collect_ignored(
     source: &Source,
     directory: &Path,
@@ -91,7 +91,7 @@ fn collect_ignored(
     Ok(seen)
 }
 
-/// The names in a directory, in byte order. One that vanished has none, unless it is the root.
+/// Returns the names in a directory, sorted by bytes. A deleted directory counts as empty, unless it is the root.
 fn names(directory: &Path, is_root: bool) -> Result<Vec<String>, String> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !is_root => return Ok(Vec::new()),
@@ -112,11 +112,11 @@ struct Walk<'a> {
     root: &'a Path,
     ignores: &'a Matcher,
     selection: &'a Selection,
-    /// More than so many are too many.
+    /// Fails if there are more.
     limit: usize,
     found: Vec<Stat>,
-    /// Directories that are only listed if something below them is: ignored ones with exceptions, and those on the way
-    /// to what is selected.
+    /// Directories that are only listed if something below them is: ignored ones with exceptions, and parents of
+    /// selected paths.
     pending: Vec<Stat>,
 }
 
@@ -141,12 +141,12 @@ impl Walk<'_> {
         }
         let ignored = self.ignores.ignores(path);
         let metadata = match fs::symlink_metadata(path) {
-            // Gone since the directory was read.
+            // Deleted since the directory was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             metadata => metadata.map_err(|error| unreadable(path, &error))?,
         };
         if !metadata.is_dir() {
-            // On the way to something below, but no directory: nothing is there.
+            // Expected to be the parent of a selected path, but not a directory.
             if !ignored
                 && inclusion == Inclusion::All
                 && let Some(stat) = describe(path, &relative, &metadata)?
@@ -172,13 +172,13 @@ impl Walk<'_> {
     }
 }
 
-/// None for what has no place in an image: sockets and devices.
+/// Returns none for sockets and devices, which images do not contain.
 fn describe(path: &Path, relative: &str, metadata: &Metadata) -> Result<Option<Stat>, String> {
     let kind = metadata.file_type();
     let mut stat = Stat {
         path: relative.to_owned(),
         mode: go_permissions(metadata.mode()),
-        // Everything belongs to root in the image, as `docker build` has it.
+        // As with `docker build`, everything in the image belongs to root.
         uid: 0,
         gid: 0,
         mod_time: metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec()),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_selected_and_the_way_to_it() {
+    fn only_selected_paths_and_their_parents_are_listed() {
         let root = tempfile::tempdir().unwrap();
         touch(root.path(), &["src/a", "src/deep/b", "other/c", "lib/x/y", "lib/z", "top"]);
         let selection =
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_is_gone_is_an_error() {
+    fn missing_root_is_an_error() {
         let root = tempfile::tempdir().unwrap();
         let gone = root.path().join("gone");
         assert!(walk(&gone, &Matcher::new(&[]).unwrap(), &Selection::all()).is_err());

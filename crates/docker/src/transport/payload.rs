@@ -1,4 +1,4 @@
-//! What a request carries: nothing, a text, or chunks that are made while they are sent.
+//! The body of a request: empty, a whole text, or chunks that are created while they are sent.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,11 +8,11 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-/// Chunks that wait to be sent: at most 2 MiB, enough to keep their maker and the connection busy.
+/// Chunks waiting to be sent: at most 2 MiB, enough to keep both sides busy.
 const CHUNKS_BUFFERED: usize = 32;
 
 pub(crate) enum Payload {
-    /// None when it is sent.
+    /// None once it is sent.
     Whole(Option<Bytes>),
     Chunks(mpsc::Receiver<Bytes>),
 }

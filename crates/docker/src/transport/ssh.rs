@@ -1,4 +1,5 @@
-//! An engine on another machine, through the user's own `ssh`: what the `docker` command does for `ssh://` addresses.
+//! Connects to an engine on another host through the user's `ssh`, like the `docker` command does for `ssh://`
+//! addresses.
 #![expect(clippy::disallowed_methods, reason = "ssh is started here")]
 
 use std::fmt;
@@ -11,13 +12,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::task::AbortOnDropHandle;
 
-/// Where an engine is on another machine.
+/// The parts of an `ssh://` address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remote {
     user: Option<String>,
     host: String,
     port: Option<u16>,
-    /// The engine's socket there; none: the one that `docker` uses there.
+    /// The engine's socket on that host; none: the default of `docker` there.
     socket: Option<String>,
 }
 
@@ -30,7 +31,7 @@ impl fmt::Display for Remote {
 }
 
 impl Remote {
-    /// Reads what follows `ssh://`.
+    /// Parses what follows `ssh://`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (place, socket) = match text.split_once('/') {
             Some((place, path)) if !path.is_empty() => (place, Some(format!("/{path}"))),
@@ -50,7 +51,7 @@ impl Remote {
             }
             _ => (place, None),
         };
-        // Nothing in an address may become an option of ssh.
+        // No part of an address may be parsed as an option by ssh.
         let is_plain = |text: &str| !text.is_empty() && !text.starts_with('-');
         if !is_plain(host) || user.as_deref().is_some_and(|user| !is_plain(user)) {
             return Err("it names no host".to_owned());
@@ -59,7 +60,7 @@ impl Remote {
     }
 
     fn arguments(&self) -> Vec<String> {
-        // Nobody could answer a question: what ssh wants to know must be known to it.
+        // Nobody could answer a prompt.
         let mut arguments: Vec<String> =
             ["-o", "ConnectTimeout=30", "-o", "BatchMode=yes", "-T"].map(str::to_owned).into();
         for (flag, value) in [("-l", self.user.clone()), ("-p", self.port.map(|port| port.to_string()))] {
@@ -74,14 +75,14 @@ impl Remote {
     }
 }
 
-/// What is said and heard through a running `ssh`. Dropping it ends the process.
+/// The stdin and stdout of a running `ssh`. Dropping it kills the process.
 pub(crate) struct Pipe {
     input: ChildStdin,
     output: ChildStdout,
     _process: Child,
 }
 
-/// What ssh complained about, known when it has ended.
+/// The stderr of ssh, available when it has exited.
 pub(crate) type StderrText = AbortOnDropHandle<String>;
 
 pub(crate) fn open(remote: &Remote) -> io::Result<(Pipe, StderrText)> {
@@ -90,7 +91,7 @@ pub(crate) fn open(remote: &Remote) -> io::Result<(Pipe, StderrText)> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // Ctrl-C is for lilt, which then ends this.
+        // Ctrl-C is meant for lilt, which then kills ssh.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
@@ -99,10 +100,10 @@ pub(crate) fn open(remote: &Remote) -> io::Result<(Pipe, StderrText)> {
     let (input, output) = (process.stdin.take(), process.stdout.take());
     let mut errors = process.stderr.take().ok_or_else(missing)?;
     let stderr_text = tokio::spawn(async move {
-        let mut said = Vec::new();
-        // What could not be read of it cannot be told.
-        let _ = errors.read_to_end(&mut said).await;
-        String::from_utf8_lossy(&said).trim().replace("\r\n", "; ").replace('\n', "; ")
+        let mut stderr = Vec::new();
+        // What cannot be read is omitted.
+        let _ = errors.read_to_end(&mut stderr).await;
+        String::from_utf8_lossy(&stderr).trim().replace("\r\n", "; ").replace('\n', "; ")
     });
     let pipe =
         Pipe { input: input.ok_or_else(missing)?, output: output.ok_or_else(missing)?, _process: process };

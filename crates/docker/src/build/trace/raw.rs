@@ -1,4 +1,4 @@
-//! The same account as lines of JSON, which `docker buildx build --progress rawjson` prints.
+//! Parses the progress that `docker buildx build --progress rawjson` prints as lines of JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -72,7 +72,7 @@ struct RawPosition {
     line: i32,
 }
 
-/// None for a line that is something else: a warning or an error of the program.
+/// Returns none for other lines: warnings and errors of buildx.
 pub(in crate::build) fn raw(line: &str) -> Option<StatusResponse> {
     let raw: RawStatus = serde_json::from_str(line).ok()?;
     let text = |encoded: &str| STANDARD.decode(encoded).unwrap_or_default();

@@ -77,7 +77,7 @@ impl Drop for Agent {
 }
 
 #[tokio::test]
-async fn steps_use_the_agents_and_keys_that_they_name() {
+async fn steps_use_named_agents_and_keys() {
     let folder = tempfile::tempdir().unwrap();
     let agent = Agent::with(folder.path(), &key(folder.path(), "mine", ""));
     let keys = vec![key(folder.path(), "deploy", ""), key(folder.path(), "other", "")];
@@ -94,7 +94,7 @@ async fn steps_use_the_agents_and_keys_that_they_name() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named() {
+async fn missing_secret_or_agent_is_named() {
     let context = Context::new(&[("list.py", LIST)]);
     let failure =
         build(&context.request(&listing(&context, &["type=ssh,required=true"]))).await.err().unwrap();
@@ -122,7 +122,7 @@ async fn what_is_missing_is_named() {
 }
 
 #[tokio::test]
-async fn secrets_reach_steps_as_files_and_variables_and_not_the_image() {
+async fn secrets_reach_steps_but_not_the_image() {
     let context = Context::new(&[]);
     let dockerfile = format!(
         "FROM busybox\nRUN --mount=type=secret,id=token --mount=type=secret,id=token,env=TOKEN \
