@@ -20,8 +20,8 @@ use kubeconfig::{KubeconfigFile, Merged, Unreadable};
 use proxy::ProxyEnvironment;
 pub use session_kubeconfig::{SessionKubeconfig, WrittenKubeconfig};
 
-use crate::fingerprint::Listings;
 use crate::kinds::Kinds;
+use crate::list_cache::ListCache;
 
 mod auth_service;
 mod client_certificate;
@@ -57,7 +57,7 @@ pub struct ConnectOptions {
 pub struct Cluster {
     pub(crate) client: Client,
     pub(crate) kinds: Kinds,
-    pub(crate) listings: Listings,
+    pub(crate) lists: ListCache,
     /// Authenticates the requests of `client`.
     auth: Arc<AuthRefreshService>,
     info: Arc<ContextInfo>,
@@ -96,7 +96,7 @@ impl Cluster {
         let client = auth.client(namespace.clone());
         Ok(Self {
             kinds: Kinds::new(client.clone()),
-            listings: Listings::new(),
+            lists: ListCache::default(),
             client,
             auth,
             info: Arc::new(ContextInfo { context, name, product, server, namespace }),
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unknown_context_lists_the_known_ones() {
+    async fn unknown_context_error_lists_known_contexts() {
         let directory = tempfile::tempdir().unwrap();
         let text = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts:\n- name: a\n  context: {cluster: c}\n";
         let path = write(directory.path(), "config", text);

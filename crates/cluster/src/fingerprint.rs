@@ -1,26 +1,12 @@
 //! Fingerprints of objects, which tell from the metadata alone whether somebody changed them.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
-
-use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, Shared};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
-use kube::api::ListParams;
-use lilt_model::Uid;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::apply::DEPLOYED_BY;
-use crate::connect::Cluster;
-use crate::inject::{MANAGED_BY, write_sorted};
-use crate::kinds::Kind;
+use crate::inject::write_sorted;
 
-/// How old a listing may be that many objects are looked up in: the time in which a session starts.
-const FRESH: Duration = Duration::from_secs(10);
 /// Annotations that are not part of the desired state.
 const NOTES: &[&str] = &["deployment.kubernetes.io/revision", DEPLOYED_BY];
 
@@ -66,58 +52,6 @@ pub struct KnownObject {
     pub fingerprint: String,
 }
 
-/// The objects of one kind in one namespace, by name.
-type Listing = Shared<BoxFuture<'static, Arc<HashMap<String, (Uid, String)>>>>;
-
-/// By kind and namespace, with the time of the question.
-type Asked = HashMap<(String, String), (Instant, Listing)>;
-
-/// One question for many objects, while it is fresh.
-#[derive(Clone)]
-pub(crate) struct Listings {
-    /// A watch channel as the latest value: readers never wait, writers replace one entry.
-    asked: Arc<watch::Sender<Asked>>,
-}
-
-impl Listings {
-    pub(crate) fn new() -> Self {
-        Self { asked: Arc::new(watch::Sender::new(HashMap::new())) }
-    }
-}
-
-impl Cluster {
-    /// Uid and fingerprint of an object as a recent listing of its like has it. None if it is not among those that carry our
-    /// label, or if they may not be listed.
-    pub(crate) async fn listed(&self, kind: &Kind, namespace: &str, name: &str) -> Option<(Uid, String)> {
-        let key = (format!("{}/{}", kind.resource.api_version, kind.resource.plural), namespace.to_owned());
-        let mut listing: Option<Listing> = None;
-        self.listings.asked.send_if_modified(|asked| {
-            if let Some((_, known)) = asked.get(&key).filter(|(at, _)| at.elapsed() < FRESH) {
-                listing = Some(known.clone());
-                return false;
-            }
-            let fresh = list(self.clone(), kind.clone(), namespace.to_owned()).boxed().shared();
-            listing = Some(fresh.clone());
-            asked.insert(key, (Instant::now(), fresh));
-            true
-        });
-        listing?.await.get(name).cloned()
-    }
-}
-
-async fn list(cluster: Cluster, kind: Kind, namespace: String) -> Arc<HashMap<String, (Uid, String)>> {
-    let api = kind.api(cluster.client.clone(), &namespace);
-    let parameters = ListParams::default().labels(&format!("{MANAGED_BY}=tilt"));
-    let listed = api.list_metadata(&parameters).await;
-    // Who may not list is asked for each object on its own.
-    let items = listed.map(|list| list.items).unwrap_or_default();
-    let known = items.into_iter().filter_map(|object| {
-        let uid = Uid::from(object.metadata.uid.clone()?);
-        Some((object.metadata.name.clone()?, (uid, fingerprint(&object.metadata))))
-    });
-    Arc::new(known.collect())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -129,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_stays_while_only_the_status_changes() {
+    fn fingerprint_ignores_status_changes() {
         let before = meta(json!({"uid": "u", "generation": 2, "resourceVersion": "5", "labels": {"a": "b"}}));
         let status = meta(json!({"uid": "u", "generation": 2, "resourceVersion": "6", "labels": {"a": "b"},
             "annotations": {"deployment.kubernetes.io/revision": "2"}}));

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
 use kube::api::{Api, DynamicObject};
 use kube::core::{ApiResource, GroupVersionKind, PartialObjectMeta};
 use kube::discovery::{self, Scope};
 use kube::error::DiscoveryError;
 use kube::{Client, Error};
-use tokio::sync::watch;
+
+use crate::shared::Shared;
 
 /// A kind as the cluster serves it.
 #[derive(Clone, Debug)]
@@ -29,9 +29,7 @@ impl Kind {
             Api::all_with(client, &self.resource)
         }
     }
-}
 
-impl Kind {
     /// Returns the API for the metadata of objects of this kind.
     pub(crate) fn metadata_api(
         &self,
@@ -46,40 +44,37 @@ impl Kind {
     }
 }
 
-/// Remembers every kind once seen. Unknown ones are asked for again each time: a CRD may have come.
+/// The known kinds. Unknown ones are requested each time, because their CRD may have been created.
 #[derive(Clone)]
 pub(crate) struct Kinds {
     client: Client,
-    /// A watch channel as the latest value: readers never wait, writers replace one entry.
-    known: Arc<watch::Sender<HashMap<GroupVersionKind, Kind>>>,
+    known: Shared<HashMap<GroupVersionKind, Kind>>,
 }
 
 impl fmt::Debug for Kinds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kinds").field("known", &self.known.borrow().len()).finish()
+        f.debug_struct("Kinds").field("known", &self.known.read(HashMap::len)).finish()
     }
 }
 
 impl Kinds {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, known: Arc::new(watch::Sender::new(HashMap::new())) }
+        Self { client, known: Shared::default() }
     }
 
     /// Returns none if the cluster does not know the kind.
     pub(crate) async fn find(&self, api_version: &str, kind: &str) -> Result<Option<Kind>, Error> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let wanted = GroupVersionKind::gvk(group, version, kind);
-        if let Some(known) = self.known.borrow().get(&wanted) {
-            return Ok(Some(known.clone()));
+        if let Some(known) = self.known.read(|known| known.get(&wanted).cloned()) {
+            return Ok(Some(known));
         }
         match discovery::pinned_kind(&self.client, &wanted).await {
             Ok((resource, capabilities)) => {
                 let has_status = capabilities.subresources.iter().any(|(part, _)| part.plural == "status");
                 let found =
                     Kind { resource, namespaced: capabilities.scope == Scope::Namespaced, has_status };
-                self.known.send_modify(|known| {
-                    known.insert(wanted, found.clone());
-                });
+                self.known.update(|known| known.insert(wanted, found.clone()));
                 Ok(Some(found))
             }
             Err(Error::Discovery(DiscoveryError::MissingKind(_) | DiscoveryError::MissingResource(_))) => {
@@ -92,8 +87,6 @@ impl Kinds {
 
     /// Drops a kind after a 404: its CRD may have been deleted or replaced.
     pub(crate) fn forget(&self, kind: &Kind) {
-        self.known.send_modify(|known| {
-            known.retain(|_, other| other.resource != kind.resource);
-        });
+        self.known.update(|known| known.retain(|_, other| other.resource != kind.resource));
     }
 }

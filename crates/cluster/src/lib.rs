@@ -16,12 +16,14 @@ mod fingerprint;
 mod forward;
 pub mod inject;
 mod kinds;
+mod list_cache;
 mod live;
 mod logs;
 mod order;
 mod original_manifest;
 mod pod;
 mod probe;
+mod shared;
 mod watch;
 
 pub use apply::{Applied, ApplyOptions, KeptObject, OtherDeployer, Preview, Remark, is_create_once};

@@ -1,8 +1,7 @@
 //! Sends requests to one API server with valid credentials, and refreshes those when they expire.
 //!
-//! All clones of a client share one service, so that a login serves them all. What they share is a `watch` channel of
-//! the current [`State`]: requests read it, and whoever refreshes the credentials replaces it. The semaphore makes
-//! sure that only one login runs.
+//! All clones of a client share one service, so that one login serves them all. A semaphore makes concurrent requests wait
+//! for it.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,13 +16,14 @@ use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use kube::client::Body;
 use kube::{Client, Config, Error};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceExt as _};
 
 use super::credentials::{CredentialSource, Origin};
 use super::exec_plugin::{self, Credentials, LoginError, PluginOutput};
 use super::transport::{self, Transport};
+use crate::shared::Shared;
 
 /// How long a failed login is not retried: many requests fail at the same time.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ const FIRST_RETRY_DELAY: Duration = Duration::from_secs(2);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
 
 pub(super) struct AuthRefreshService {
-    state: watch::Sender<State>,
+    state: Shared<State>,
     /// Held while credentials are fetched: concurrent requests wait for the result.
     refreshing: Semaphore,
     output: PluginOutput,
@@ -75,16 +75,13 @@ impl LoginFailure {
 impl AuthRefreshService {
     /// Fetches no credentials yet: the first request that needs them does.
     pub(super) fn new(config: Config, origin: Origin, output: PluginOutput) -> Result<Self, Error> {
-        Ok(Self {
-            state: watch::Sender::new(State::new(config, origin)?),
-            refreshing: Semaphore::new(1),
-            output,
-        })
+        Ok(Self { state: Shared::new(State::new(config, origin)?), refreshing: Semaphore::new(1), output })
     }
 
     /// Replaces configuration and credential source.
     pub(super) fn reload(&self, config: Config, origin: Origin) -> Result<(), Error> {
-        self.state.send_replace(State::new(config, origin)?);
+        let reloaded = State::new(config, origin)?;
+        self.state.update(|state| *state = reloaded);
         Ok(())
     }
 
@@ -116,7 +113,7 @@ impl AuthRefreshService {
         if let Some(open) = self.cached() {
             return Ok(open?);
         }
-        let Some(mut source) = self.state.borrow().source.clone() else {
+        let Some(mut source) = self.state.read(|state| state.source.clone()) else {
             return Ok((self.transport(), None));
         };
         let credentials = source.get(&self.output).await.and_then(|credentials| {
@@ -129,7 +126,7 @@ impl AuthRefreshService {
             Ok(credentials) => Ok((self.transport(), Some(credentials))),
             Err(failed) => {
                 let cause = failed.clone();
-                self.state.send_modify(|state| {
+                self.state.update(|state| {
                     state.login = LoginState::Failed(LoginFailure::new(cause, &state.login));
                 });
                 Err(failed.into())
@@ -139,8 +136,7 @@ impl AuthRefreshService {
 
     /// Returns none if credentials have to be fetched.
     fn cached(&self) -> Option<Result<(Transport, Option<Credentials>), LoginError>> {
-        let state = self.state.borrow();
-        match (&state.source, &state.login) {
+        self.state.read(|state| match (&state.source, &state.login) {
             (None, _) => Some(Ok((state.transport.clone(), None))),
             (_, LoginState::Valid(credentials)) if credentials.is_valid() => {
                 Some(Ok((state.transport.clone(), Some(credentials.clone()))))
@@ -149,29 +145,29 @@ impl AuthRefreshService {
                 Some(Err(failed.cause.clone()))
             }
             _ => None,
-        }
+        })
     }
 
     fn transport(&self) -> Transport {
-        self.state.borrow().transport.clone()
+        self.state.read(|state| state.transport.clone())
     }
 
     /// Stores fetched credentials. Another certificate applies to new connections.
     fn store(&self, credentials: Credentials, source: &CredentialSource) -> Result<(), Error> {
-        let before = match &self.state.borrow().login {
+        let before = self.state.read(|state| match &state.login {
             LoginState::Valid(before) => before.identity.clone(),
             _ => None,
-        };
+        });
         let mut transport = None;
         if let Some((certificate, key)) =
             credentials.identity.as_ref().filter(|it| before.as_ref() != Some(it))
         {
-            let mut config = self.state.borrow().config.clone();
+            let mut config = self.state.read(|state| state.config.clone());
             config.auth_info.client_certificate_data = Some(STANDARD.encode(certificate));
             config.auth_info.client_key_data = Some(STANDARD.encode(key).into());
             transport = Some(transport::new_transport(config)?);
         }
-        self.state.send_modify(|state| {
+        self.state.update(|state| {
             state.login = LoginState::Valid(credentials);
             state.source = Some(source.clone());
             if let Some(transport) = transport {
@@ -183,23 +179,19 @@ impl AuthRefreshService {
 
     /// Lets the next request retry a failed login without a delay.
     pub(super) fn retry_login(&self) {
-        self.state.send_if_modified(|state| {
-            let has_failed = matches!(state.login, LoginState::Failed(_));
-            if has_failed {
+        self.state.update(|state| {
+            if matches!(state.login, LoginState::Failed(_)) {
                 state.login = LoginState::None;
             }
-            has_failed
         });
     }
 
     /// Drops credentials that the server rejected, so that the next request fetches others.
-    fn discard(&self, refused: &Credentials) {
-        self.state.send_if_modified(|state| {
-            let is_it = matches!(&state.login, LoginState::Valid(credentials) if credentials == refused);
-            if is_it {
+    fn discard(&self, rejected: &Credentials) {
+        self.state.update(|state| {
+            if matches!(&state.login, LoginState::Valid(credentials) if credentials == rejected) {
                 state.login = LoginState::None;
             }
-            is_it
         });
     }
 }
@@ -239,8 +231,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pause_after_a_failed_login_doubles_up_to_a_minute() {
-        let cause = || LoginError { words: String::new(), said: String::new(), hint: String::new() };
+    fn retry_delay_after_failed_login_doubles_up_to_a_minute() {
+        let cause = || LoginError { message: String::new(), output: String::new(), hint: String::new() };
         let mut login = LoginState::None;
         let pauses = [(); 7].map(|()| {
             let failure = LoginFailure::new(cause(), &login);
