@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_condition_is_passed_over() {
+    fn malformed_conditions_are_ignored() {
         let found = conditions(&json!({"status": {"conditions": [
             {"type": "Ready", "status": "False", "reason": "Waiting", "message": "for \u{1f431}", "more": 1,
              "lastTransitionTime": "2026-01-02T03:04:05Z"},

@@ -158,9 +158,9 @@ mod tests {
         };
         let before = object("a", 1, json!({"name": "old"}));
         let after = object("b", 2, json!({"name": "new"}));
-        let told: Vec<String> = differences(&before, &after).iter().map(ToString::to_string).collect();
+        let lines: Vec<String> = differences(&before, &after).iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "spec.replicas: 1 → 2",
                 "spec.containers[web].image: a → b",
@@ -192,10 +192,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_secret_holds_is_not_told() {
+    fn values_of_secrets_are_redacted() {
         let secret = |value: &str| json!({"kind": "Secret", "data": {"password": value, "user": "dQ=="}});
-        let told = differences(&secret("b2xk"), &secret("bmV3"));
-        assert_eq!(told[0].to_string(), "data.password: [redacted] → [redacted, other]");
-        assert_eq!(told.len(), 1);
+        let lines = differences(&secret("b2xk"), &secret("bmV3"));
+        assert_eq!(lines[0].to_string(), "data.password: [redacted] → [redacted, other]");
+        assert_eq!(lines.len(), 1);
     }
 }

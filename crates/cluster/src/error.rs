@@ -76,7 +76,7 @@ pub(crate) enum WriteFault {
 impl WriteFault {
     /// Classifies the output of the container's programs or operating system.
     pub(crate) fn of_output(output: &str) -> Self {
-        if output.contains("Permission forbidden_error") || output.contains("not permitted") {
+        if output.contains("Permission denied") || output.contains("not permitted") {
             Self::PermissionDenied
         } else if output.contains("Read-only") {
             Self::ReadOnly
@@ -368,7 +368,7 @@ mod tests {
     fn output_of_a_failed_write_names_the_fault() {
         for (output, fault, kind) in [
             (
-                "tar: a: Cannot open: Permission forbidden_error",
+                "tar: a: Cannot open: Permission denied",
                 WriteFault::PermissionDenied,
                 FailureKind::NotWritable,
             ),

@@ -1,7 +1,7 @@
-//! Connections to ports of pods.
+//! Forwards connections to ports of pods.
 //!
-//! Through tunnels where the API server takes them ([`tunnel`]), else one WebSocket per connection ([`socket`]): that is
-//! slower, but goes through proxies that know nothing but HTTP.
+//! Uses SPDY connections that are reused ([`tunnel`]) where the API server accepts them, else one WebSocket for each
+//! connection ([`websocket`]), which is slower but passes proxies that only support HTTP.
 
 use std::io;
 use std::pin::Pin;
@@ -17,26 +17,26 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::connect::Cluster;
 use crate::error::Error;
 
+mod demux;
 mod frames;
-mod hearing;
 mod pool;
-mod socket;
 mod stream;
 mod tunnel;
+mod websocket;
 
-use pool::{Advice, Pool};
-use socket::SocketStream;
+use pool::{Action, Pool};
 use stream::TunnelStream;
-use tunnel::{Claim, Refusal, Tunnel};
+use tunnel::{Lease, OpenError, Tunnel};
+use websocket::WebSocketStream;
 
-/// Opens ports of pods, one pod at a time as a rule, and keeps what is dear to make.
+/// Opens ports, usually of one pod at a time, and keeps tunnels for reuse.
 pub struct Forwarder {
     cluster: Cluster,
     pool: Arc<Pool>,
-    /// Connections that wait for the last words of a pod.
+    /// Connections that wait for the last bytes of a pod.
     lingering: Arc<AtomicUsize>,
-    /// Somebody on the way to the API server refused a tunnel.
-    sockets_only: AtomicBool,
+    /// The API server or a proxy rejected a tunnel.
+    websockets_only: AtomicBool,
 }
 
 impl std::fmt::Debug for Forwarder {
@@ -51,114 +51,119 @@ impl Cluster {
             cluster: self.clone(),
             pool: Pool::new(),
             lingering: Arc::default(),
-            sockets_only: AtomicBool::new(false),
+            websockets_only: AtomicBool::new(false),
         }
+    }
+
+    /// Returns a forwarder that never uses tunnels, to compare both.
+    pub fn websocket_forwarder(&self) -> Forwarder {
+        Forwarder { websockets_only: AtomicBool::new(true), ..self.forwarder() }
     }
 }
 
 impl Forwarder {
     /// Opens one connection to a port inside a pod.
     pub async fn open(&self, pod: &PodRef, port: u16) -> Result<PortStream, Failure> {
-        let refused = Refused { pod: pod.clone(), port };
-        while !self.sockets_only.load(Ordering::Relaxed) {
-            let (claim, is_new) = match self.claim(pod).await {
+        let errors = PortErrors { pod: pod.clone(), port };
+        while !self.websockets_only.load(Ordering::Relaxed) {
+            let (lease, is_new) = match self.lease(pod).await {
                 Ok(claimed) => claimed,
-                Err(refusal) => match self.judge(pod, refusal) {
+                Err(refusal) => match self.classify(pod, refusal) {
                     Some(failure) => return Err(failure),
                     None => break,
                 },
             };
-            if let Some(streams) = claim.open_port(port).await {
-                let stream = TunnelStream::new(claim, streams, refused, Arc::clone(&self.lingering));
-                return Ok(PortStream(Way::Tunnel(Box::new(stream))));
+            if let Some(streams) = lease.open_port(port).await {
+                let stream = TunnelStream::new(lease, streams, errors, Arc::clone(&self.lingering));
+                return Ok(PortStream(Transport::Tunnel(Box::new(stream))));
             }
-            self.pool.forget(claim.tunnel());
+            self.pool.forget(lease.tunnel());
             if is_new {
-                let words = format!("the tunnel to the pod {} does not answer", pod.name);
-                return Err(Failure::environment(words));
+                let answer = format!("the tunnel to the pod {} does not answer", pod.name);
+                return Err(Failure::environment(answer));
             }
         }
-        let stream = self.cluster.open_socket(pod, port).await?;
-        Ok(PortStream(Way::Socket(Box::new(stream))))
+        let stream = self.cluster.open_websocket(pod, port).await?;
+        Ok(PortStream(Transport::WebSocket(Box::new(stream))))
     }
 
-    /// A tunnel, and whether it is new.
-    async fn claim(&self, pod: &PodRef) -> Result<(Claim, bool), Refusal> {
+    /// Returns a tunnel, and whether it is new.
+    async fn lease(&self, pod: &PodRef) -> Result<(Lease, bool), OpenError> {
         let _waiting = self.pool.begin_waiting();
         loop {
             let changes = self.pool.changes();
-            if let Some(claim) = self.pool.spare(pod) {
-                return Ok((claim, false));
+            if let Some(lease) = self.pool.lease_spare(pod) {
+                return Ok((lease, false));
             }
-            match self.pool.advice(pod) {
-                Advice::Make => return Ok((self.make(pod).await?, true)),
-                Advice::Share => {
-                    if let Some(claim) = self.pool.shared(pod) {
-                        return Ok((claim, false));
+            match self.pool.next_action(pod) {
+                Action::Open => return Ok((self.open_tunnel(pod).await?, true)),
+                Action::Share => {
+                    if let Some(lease) = self.pool.lease_shared(pod) {
+                        return Ok((lease, false));
                     }
                 }
-                Advice::Wait => {}
+                Action::Wait => {}
             }
             changes.next().await;
         }
     }
 
-    async fn make(&self, pod: &PodRef) -> Result<Claim, Refusal> {
-        let _making = self.pool.begin_making();
+    async fn open_tunnel(&self, pod: &PodRef) -> Result<Lease, OpenError> {
+        let _opening = self.pool.begin_opening();
         let tunnel = Tunnel::open(&self.cluster, pod).await?;
         Ok(self.pool.add(tunnel))
     }
 
-    /// None: a WebSocket may go through where a tunnel does not.
-    fn judge(&self, pod: &PodRef, refusal: Refusal) -> Option<Failure> {
+    /// Translates the error; none if a WebSocket may work where a tunnel does not.
+    fn classify(&self, pod: &PodRef, refusal: OpenError) -> Option<Failure> {
         match refusal {
-            Refusal::Status(StatusCode::NOT_FOUND, _) => Some(gone(pod)),
-            // The pod is not what it was, or its node does not answer: a WebSocket would end there as well.
-            Refusal::Status(status, said) if status.is_server_error() => {
-                Some(unreachable(pod, status, &said))
+            OpenError::Status(StatusCode::NOT_FOUND, _) => Some(pod_gone(pod)),
+            // The pod has changed, or its node does not respond: a WebSocket would fail, too.
+            OpenError::Status(status, body) if status.is_server_error() => {
+                Some(unreachable(pod, status, &body))
             }
-            Refusal::Status(status, said) => {
-                tracing::debug!(%status, said, "forward: no tunnels here");
-                // Rights may be given later; what a proxy takes does not change.
-                self.sockets_only.store(status != StatusCode::FORBIDDEN, Ordering::Relaxed);
+            OpenError::Status(status, body) => {
+                tracing::debug!(%status, body, "forward: no tunnels here");
+                // Permissions may be granted later; what a proxy supports does not change.
+                self.websockets_only.store(status != StatusCode::FORBIDDEN, Ordering::Relaxed);
                 None
             }
-            Refusal::Error(error) => {
+            OpenError::Error(error) => {
                 Some(self.cluster.failure(&format!("forwarding to pod {}", pod.name), &error))
             }
         }
     }
 }
 
-fn gone(pod: &PodRef) -> Failure {
+fn pod_gone(pod: &PodRef) -> Failure {
     Failure::environment(format!("cannot forward: the pod {} is gone", pod.name))
 }
 
-fn unreachable(pod: &PodRef, status: StatusCode, said: &str) -> Failure {
-    let said: Option<serde_json::Value> = serde_json::from_str(said).ok();
-    let message = said.as_ref().and_then(|said| said["message"].as_str()).unwrap_or_default();
-    let mut words = format!("the API server answered {}", status.as_u16());
+fn unreachable(pod: &PodRef, status: StatusCode, body: &str) -> Failure {
+    let body: Option<serde_json::Value> = serde_json::from_str(body).ok();
+    let message = body.as_ref().and_then(|body| body["message"].as_str()).unwrap_or_default();
+    let mut answer = format!("the API server answered {}", status.as_u16());
     if !message.is_empty() {
-        words.push_str(&format!(": {message}"));
+        answer.push_str(&format!(": {message}"));
     }
     Failure::environment(format!("cannot forward to the pod {}", pod.name))
-        .detail(words)
+        .detail(answer)
         .hint("is the pod running?")
 }
 
-/// The connection through the API server broke.
-fn lost() -> io::Error {
+/// The connection to the API server was lost.
+fn connection_lost() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the connection to the pod is lost")
 }
 
-/// Which port of which pod, for what is said about it.
-struct Refused {
+/// Creates the errors of a port.
+struct PortErrors {
     pod: PodRef,
     port: u16,
 }
 
-impl Refused {
-    /// The error that carries the failure, and whether it is the port that refuses, not the pod.
+impl PortErrors {
+    /// Returns the error with its failure, and whether the port rather than the pod refused the connection.
     fn error(&self, message: &str) -> (io::Error, bool) {
         let (pod, port, answer) = (self.pod.name.clone(), self.port, message.to_owned());
         let is_refusal = message.contains("refused");
@@ -169,35 +174,35 @@ impl Refused {
         (io::Error::new(io::ErrorKind::ConnectionRefused, Failure::from(error)), is_refusal)
     }
 
-    /// It was given up for the sake of others.
-    fn unread(&self) -> io::Error {
+    /// The connection was closed for the sake of others.
+    fn given_up(&self) -> io::Error {
         let error = Error::ConnectionGivenUp { pod: self.pod.name.clone(), port: self.port };
         io::Error::new(io::ErrorKind::ConnectionAborted, Failure::from(error))
     }
 }
 
-/// Bytes to and from one port of a pod. Closes the connection when dropped.
+/// Bytes to and from a port of a pod. Closes the connection when dropped.
 ///
-/// A port that nobody listens on is only known after the connection is made: reading then gives an error that
-/// carries the [`Failure`], see [`PortStream::failure`].
-pub struct PortStream(Way);
+/// That nothing listens on a port is only known after the connection is established: reading then returns an error
+/// that contains the [`Failure`], see [`PortStream::failure`].
+pub struct PortStream(Transport);
 
-enum Way {
+enum Transport {
     Tunnel(Box<TunnelStream>),
-    Socket(Box<SocketStream>),
+    WebSocket(Box<WebSocketStream>),
 }
 
 impl std::fmt::Debug for PortStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.0 {
-            Way::Tunnel(_) => "PortStream through a tunnel",
-            Way::Socket(_) => "PortStream through a WebSocket",
+            Transport::Tunnel(_) => "PortStream through a tunnel",
+            Transport::WebSocket(_) => "PortStream through a WebSocket",
         })
     }
 }
 
 impl PortStream {
-    /// The failure inside an error that reading gave, if it has one.
+    /// Returns the failure in an error of reading, if there is one.
     pub fn failure(error: &io::Error) -> Option<&Failure> {
         error.get_ref()?.downcast_ref()
     }
@@ -210,8 +215,8 @@ impl AsyncRead for PortStream {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            Way::Tunnel(stream) => Pin::new(stream).poll_read(context, into),
-            Way::Socket(stream) => Pin::new(stream).poll_read(context, into),
+            Transport::Tunnel(stream) => Pin::new(stream).poll_read(context, into),
+            Transport::WebSocket(stream) => Pin::new(stream).poll_read(context, into),
         }
     }
 }
@@ -223,22 +228,22 @@ impl AsyncWrite for PortStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match &mut self.0 {
-            Way::Tunnel(stream) => Pin::new(stream).poll_write(context, bytes),
-            Way::Socket(stream) => Pin::new(stream).poll_write(context, bytes),
+            Transport::Tunnel(stream) => Pin::new(stream).poll_write(context, bytes),
+            Transport::WebSocket(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            Way::Tunnel(stream) => Pin::new(stream).poll_flush(context),
-            Way::Socket(stream) => Pin::new(stream).poll_flush(context),
+            Transport::Tunnel(stream) => Pin::new(stream).poll_flush(context),
+            Transport::WebSocket(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            Way::Tunnel(stream) => Pin::new(stream).poll_shutdown(context),
-            Way::Socket(stream) => Pin::new(stream).poll_shutdown(context),
+            Transport::Tunnel(stream) => Pin::new(stream).poll_shutdown(context),
+            Transport::WebSocket(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_need_comes_first_and_equals_stay_together() {
+    fn dependencies_come_first_and_equal_ranks_form_a_batch() {
         let kinds =
             ["Deployment", "Widget", "Namespace", "Service", "Deployment", "CustomResourceDefinition"];
         assert_eq!(batches(kinds.into_iter(), rank), vec![vec![2], vec![5], vec![3], vec![0, 4], vec![1]]);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_operators_clear_up_goes_before_them_and_webhooks_before_all() {
+    fn custom_resources_are_deleted_before_operators() {
         let kinds = [
             "Deployment",
             "CustomResourceDefinition",
@@ -97,7 +97,7 @@ mod tests {
             "ValidatingWebhookConfiguration",
             "Widget",
         ];
-        let gone: Vec<usize> = batches(kinds.into_iter(), deletion_rank).concat();
-        assert_eq!(gone, [3, 4, 1, 0, 2]);
+        let order: Vec<usize> = batches(kinds.into_iter(), deletion_rank).concat();
+        assert_eq!(order, [3, 4, 1, 0, 2]);
     }
 }

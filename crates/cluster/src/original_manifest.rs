@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_applied_is_left_of_an_object() {
+    fn manifest_contains_applied_fields_only() {
         let object = json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "web", "namespace": "n", "uid": "u", "labels": {"a": "1", "b": "2"}},
             "spec": {"replicas": 2, "progressDeadlineSeconds": 600, "finalizers": ["x", "y"],
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kubectl_noted_counts() {
+    fn last_applied_annotation_is_the_manifest() {
         let object =
             json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"x": 1}});
         let bare = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}});

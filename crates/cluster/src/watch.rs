@@ -125,7 +125,7 @@ impl Watch {
             ListWatchEvent::Changed(pod) => self.changed(pod).await,
             ListWatchEvent::Gone(pod) => {
                 self.waiting.remove(&uid(&pod));
-                self.owners.gone(&pod);
+                self.owners.remove_pod(&pod);
                 let meta = pod.metadata;
                 let namespace = meta.namespace.unwrap_or_default();
                 self.send(NamespaceEvent::PodGone(PodRef {
@@ -144,8 +144,8 @@ impl Watch {
     async fn listed(&mut self, pods: Vec<core::Pod>) -> Result<(), ReceiverDropped> {
         self.waiting.clear();
         self.resolving.clear();
-        self.owners.begin_again();
-        let owners: Vec<_> = pods.iter().map(|pod| self.owners.of(pod)).collect();
+        self.owners.clear_pods();
+        let owners: Vec<_> = pods.iter().map(|pod| self.owners.resolve_pod(pod)).collect();
         let owners = join_all(owners).await;
         let list = pods.iter().zip(owners).map(|(pod, owners)| translate(pod, owners)).collect();
         if self.notices.ready() {
@@ -157,12 +157,12 @@ impl Watch {
 
     async fn changed(&mut self, pod: core::Pod) -> Result<(), ReceiverDropped> {
         let id = uid(&pod);
-        if let Some(owners) = self.owners.known(&pod) {
+        if let Some(owners) = self.owners.resolved(&pod) {
             self.waiting.remove(&id);
             return self.send(NamespaceEvent::PodChanged(translate(&pod, owners))).await;
         }
         if self.waiting.insert(id.clone(), pod.clone()).is_none() {
-            let owners = self.owners.of(&pod);
+            let owners = self.owners.resolve_pod(&pod);
             self.resolving.push(Box::pin(async move { (id, owners.await) }));
         }
         Ok(())
@@ -181,7 +181,7 @@ impl Watch {
                 self.send(NamespaceEvent::Notice(notice)).await?;
                 continue;
             };
-            let owners = self.owners.line_of(&owner);
+            let owners = self.owners.resolve_object(&owner);
             self.noticing.push(Box::pin(async move { about(notice, owners.await.uids) }));
         }
         match self.list.take() {

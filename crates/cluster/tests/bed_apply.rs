@@ -22,7 +22,7 @@ fn config_map(name: &str, value: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_cluster_tells_who_it_is() {
+async fn probe_reads_cluster_properties() {
     let space = Space::new("probe").await;
     let info = space.cluster.probe().await.unwrap();
     assert_eq!(info.context, "kind-lilt");
@@ -33,7 +33,7 @@ async fn a_cluster_tells_who_it_is() {
 }
 
 #[tokio::test]
-async fn a_cluster_that_is_not_there_is_named_with_address_and_cause() {
+async fn unreachable_cluster_failure_names_address_and_cause() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("config");
     let text = "apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n\
@@ -51,7 +51,7 @@ async fn a_cluster_that_is_not_there_is_named_with_address_and_cause() {
 }
 
 #[tokio::test]
-async fn applying_again_changes_nothing_and_an_edit_does() {
+async fn unchanged_apply_is_a_no_op_and_an_edit_is_not() {
     let space = Space::new("apply").await;
     let first = space.apply(config_map("settings", "a")).await;
     assert!(first.changed);
@@ -63,7 +63,7 @@ async fn applying_again_changes_nothing_and_an_edit_does() {
 }
 
 #[tokio::test]
-async fn many_objects_come_back_in_the_order_given() {
+async fn results_of_many_objects_are_in_order() {
     let space = Space::new("order").await;
     let inner = format!("{}-inner", space.name);
     let objects = [
@@ -79,7 +79,7 @@ async fn many_objects_come_back_in_the_order_given() {
 }
 
 #[tokio::test]
-async fn a_refused_object_is_named_with_field_and_reason() {
+async fn rejected_object_failure_names_field_and_reason() {
     let space = Space::new("refused").await;
     let bad = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"ports": [{"port": 99999}]}});
@@ -92,7 +92,7 @@ async fn a_refused_object_is_named_with_field_and_reason() {
 }
 
 #[tokio::test]
-async fn a_misspelt_field_is_named_and_passed_over_as_kubectl_does() {
+async fn unknown_field_is_a_warning_as_with_kubectl() {
     let space = Space::new("misspelt").await;
     let bad = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"portz": [{"port": 80}], "ports": [{"port": 80}]}});
@@ -108,7 +108,7 @@ async fn a_misspelt_field_is_named_and_passed_over_as_kubectl_does() {
 }
 
 #[tokio::test]
-async fn an_unknown_kind_and_a_missing_namespace_say_so() {
+async fn unknown_kind_and_missing_namespace_fail() {
     let space = Space::new("unknown").await;
     let unknown = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}});
     let failure = space.cluster.apply(&[unknown], DEADLINE).await.unwrap_err();
@@ -120,7 +120,7 @@ async fn an_unknown_kind_and_a_missing_namespace_say_so() {
 }
 
 #[tokio::test]
-async fn an_object_without_a_name_is_shown() {
+async fn object_without_a_name_is_shown() {
     let space = Space::new("nameless").await;
     let failure =
         space.cluster.apply(&[json!({"apiVersion": "v1", "kind": "Pod"})], DEADLINE).await.unwrap_err();
@@ -128,7 +128,7 @@ async fn an_object_without_a_name_is_shown() {
 }
 
 #[tokio::test]
-async fn what_may_not_be_done_says_who_forbids_it() {
+async fn forbidden_apply_failure_names_the_permission() {
     let space = Space::new("forbidden").await;
     let limited = limited_cluster(&space);
     let failure = Cluster::connect(limited.1)
@@ -142,7 +142,7 @@ async fn what_may_not_be_done_says_who_forbids_it() {
     assert!(failure.detail.as_deref().unwrap_or_default().contains("cannot patch resource"), "{failure}");
 }
 
-/// A kubeconfig for somebody who may do nothing.
+/// A kubeconfig for a user without permissions.
 fn limited_cluster(space: &Space) -> (tempfile::TempDir, ConnectOptions) {
     let text = std::fs::read_to_string(std::env::var("KUBECONFIG").unwrap()).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
@@ -162,7 +162,7 @@ fn limited_cluster(space: &Space) -> (tempfile::TempDir, ConnectOptions) {
 }
 
 #[tokio::test]
-async fn an_immutable_change_recreates_the_object() {
+async fn immutable_change_recreates_the_object() {
     let space = Space::new("immutable").await;
     let job = |command: &str| {
         json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}, "spec": {"template": {"spec": {
@@ -176,7 +176,7 @@ async fn an_immutable_change_recreates_the_object() {
 }
 
 #[tokio::test]
-async fn a_definition_and_its_objects_go_in_one_apply() {
+async fn crd_and_its_objects_are_applied_together() {
     let space = Space::new("crd").await;
     let group = format!("{}.example.com", space.name);
     let objects = [
@@ -192,19 +192,19 @@ async fn a_definition_and_its_objects_go_in_one_apply() {
     assert_eq!(applied[0].object.kind, "Widget");
     let outcome = space.cluster.delete(&objects, Some(DEADLINE)).await.unwrap();
     assert!(outcome.iter().all(|(_, outcome)| *outcome == DeleteOutcome::Deleted), "{outcome:?}");
-    // The kind itself is gone now.
+    // The kind was deleted, too.
     let again = space.cluster.delete(&objects, Some(DEADLINE)).await.unwrap();
     assert!(again.iter().all(|(_, outcome)| *outcome == DeleteOutcome::AlreadyGone), "{again:?}");
 }
 
 #[tokio::test]
-async fn deleting_waits_until_it_is_gone_and_again_is_no_error() {
+async fn delete_waits_and_is_idempotent() {
     let space = Space::new("delete").await;
     let objects = [config_map("one", "1"), space::pod("main", "busybox", "sleep 1000")];
     space.cluster.apply(&objects, DEADLINE).await.unwrap();
     let outcome = space.cluster.delete(&objects, Some(DEADLINE)).await.unwrap();
     assert!(outcome.iter().all(|(_, outcome)| *outcome == DeleteOutcome::Deleted));
-    // Gone for good: applying makes a new one.
+    // It is deleted: the next apply creates another object.
     let applied = space.cluster.apply(&objects[..1], DEADLINE).await.unwrap();
     assert!(applied[0].changed);
     let again = space.cluster.delete(&objects, Some(DEADLINE)).await.unwrap();
@@ -213,7 +213,7 @@ async fn deleting_waits_until_it_is_gone_and_again_is_no_error() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_go_saves_no_other() {
+async fn stuck_deletion_does_not_prevent_others() {
     let space = Space::new("others").await;
     let mut stuck = config_map("stuck", "x");
     stuck["metadata"]["finalizers"] = json!(["example.com/never"]);
@@ -229,7 +229,7 @@ async fn one_that_does_not_go_saves_no_other() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_changed_in_place_is_made_anew() {
+async fn service_with_immutable_change_is_recreated() {
     let space = Space::new("anew").await;
     let set = |size: &str| {
         json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {
@@ -252,9 +252,9 @@ async fn what_cannot_be_changed_in_place_is_made_anew() {
     assert!(headless.recreated, "{headless:?}");
 }
 
-/// What would be lost with it does not come back with its manifest.
+/// Its manifest would not recreate the data.
 #[tokio::test]
-async fn a_claim_is_not_deleted_for_a_field_that_cannot_be_changed() {
+async fn volume_claim_is_not_recreated() {
     let space = Space::new("claim").await;
     let claim = |class: &str| {
         json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
@@ -272,9 +272,9 @@ async fn a_claim_is_not_deleted_for_a_field_that_cannot_be_changed() {
     assert_eq!(same.uid, first.uid);
 }
 
-/// The time that a pod takes to end is not that of the apply.
+/// The grace period of a pod does not count as time of the apply.
 #[tokio::test]
-async fn what_is_made_anew_may_take_its_time_to_go() {
+async fn recreation_waits_for_slow_deletion() {
     let space = Space::new("grace").await;
     let pod = |text: &str| {
         let script = format!("trap '' TERM; echo {text}; while :; do sleep 1; done");
@@ -301,7 +301,7 @@ fn status(space: &Space, pod: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_does_not_go_is_named_with_its_finalizers() {
+async fn stuck_deletion_failure_names_finalizers() {
     let space = Space::new("stuck").await;
     let mut stuck = config_map("stuck", "x");
     stuck["metadata"]["finalizers"] = json!(["example.com/never"]);
@@ -309,14 +309,14 @@ async fn what_does_not_go_is_named_with_its_finalizers() {
     let failure = space.cluster.delete(&[stuck.clone()], Some(Duration::ZERO)).await.unwrap_err();
     assert!(failure.to_string().contains("example.com/never"), "{failure}");
     stuck["metadata"]["finalizers"] = json!([]);
-    // Taking the finalizer away lets it go; the apply then makes it anew.
+    // Without the finalizer it is deleted, and the apply recreates it.
     let applied = space.apply(stuck).await;
     assert!(applied.changed);
 }
 
-/// What an operator has to clear up goes while the operator still runs, also what somebody made by hand.
+/// Custom resources are deleted while their operator still runs, also those that a person created.
 #[tokio::test]
-async fn custom_resources_and_kinds_go_before_their_operators() {
+async fn custom_resources_and_crds_are_deleted_before_operators() {
     let space = Space::new("operator").await;
     let group = format!("{}.example.com", space.name);
     let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

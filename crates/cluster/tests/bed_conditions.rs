@@ -1,4 +1,4 @@
-//! How applied objects say that they are, from the real API server.
+//! Conditions of applied objects, from the real API server.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -13,7 +13,7 @@ use lilt_model::kubernetes::ObjectRef;
 use serde_json::{Value, json};
 use space::Space;
 
-/// Asks until its conditions are as wanted.
+/// Polls until the conditions are as expected.
 async fn until(cluster: &Cluster, object: &Value, wanted: impl Fn(&ObjectState) -> bool) -> ObjectState {
     let object = ObjectRef::of(object).unwrap();
     let asking = async {
@@ -35,7 +35,7 @@ fn says(state: &ObjectState, kind: &str, status: &str) -> bool {
 }
 
 #[tokio::test]
-async fn objects_tell_how_they_are() {
+async fn conditions_of_objects_are_read() {
     let space = Space::new("conditions").await;
     let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {
         "selector": {"matchLabels": {"app": "web"}},
@@ -43,11 +43,11 @@ async fn objects_tell_how_they_are() {
             "containers": [{"name": "main", "image": "busybox", "command": ["sleep", "3600"]}]}}}});
     space.apply(deployment.clone()).await;
     let state = until(&space.cluster, &deployment, |state| says(state, "Available", "True")).await;
-    assert!(says(&state, "Progressing", "True") && !state.going, "{state:?}");
+    assert!(says(&state, "Progressing", "True") && !state.is_deleting, "{state:?}");
     let available = state.conditions.iter().find(|it| it.kind == "Available").unwrap();
     assert!(available.last_transition_time.is_some() && !available.reason.is_empty(), "{available:?}");
 
-    // One that was deleted and is kept, of a kind of somebody's own.
+    // A deleted custom resource that a finalizer keeps.
     let group = format!("{}.example.com", space.name);
     let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("widgets.{group}")},
@@ -69,16 +69,16 @@ async fn objects_tell_how_they_are() {
     let waiting = r#"{"status":{"conditions":[{"type":"Ready","status":"False","reason":"NoDisk","message":"there is none"}]}}"#;
     kubectl(&["patch", &kind, "--subresource=status", "--type=merge", "-p", waiting]);
     let state = until(&space.cluster, &widget, |state| says(state, "Ready", "False")).await;
-    assert_eq!((state.conditions[0].reason.as_str(), state.going), ("NoDisk", false));
+    assert_eq!((state.conditions[0].reason.as_str(), state.is_deleting), ("NoDisk", false));
     kubectl(&["delete", &kind, "--wait=false"]);
-    until(&space.cluster, &widget, |state| state.going).await;
+    until(&space.cluster, &widget, |state| state.is_deleting).await;
     kubectl(&["patch", &kind, "--type=merge", "-p", r#"{"metadata":{"finalizers":null}}"#]);
     kubectl(&["delete", "crd", &format!("widgets.{group}")]);
     assert_eq!(space.cluster.object_state(&ObjectRef::of(&widget).unwrap()).await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn what_has_no_status_is_there_or_not_and_what_may_not_be_read_says_so() {
+async fn object_without_status_and_forbidden_object_are_distinguished() {
     let space = Space::new("unread").await;
     let text = std::fs::read_to_string(std::env::var("KUBECONFIG").unwrap()).unwrap();
     let directory = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ async fn what_has_no_status_is_there_or_not_and_what_may_not_be_read_says_so() {
         };
         nobody.object_state(&object).await
     };
-    // Nobody may read a Secret, and nobody needs to.
+    // Without the permission to read a Secret, its state is empty.
     assert_eq!(ask("Secret", "v1").await.unwrap(), Some(ObjectState::default()));
     let settings = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}});
     let known = ObjectRef::of(&settings).unwrap();

@@ -1,4 +1,4 @@
-//! The ways to a cluster that kubeconfig may name, against the real API server.
+//! Connections and credentials that a kubeconfig may contain, against the real API server.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use space::{DEADLINE, Space};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// The bed's own kubeconfig.
+/// The test bed's kubeconfig.
 fn admin() -> Value {
     let output = Command::new("kubectl").args(["config", "view", "--raw", "-o", "json"]).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap()
@@ -36,7 +36,7 @@ fn write(folder: &Path, name: &str, config: &Value) -> PathBuf {
     path
 }
 
-/// A token of an account that may do everything in the space's namespace, and nothing else.
+/// A token of an account with all permissions in the test's namespace, and no others.
 fn token(space: &Space) -> String {
     let kubectl = |arguments: &[&str]| {
         let output = Command::new("kubectl").args(["-n", &space.name]).args(arguments).output().unwrap();
@@ -49,7 +49,7 @@ fn token(space: &Space) -> String {
     kubectl(&["create", "token", "worker"])
 }
 
-/// Applies something through a kubeconfig.
+/// Applies an object through a kubeconfig.
 async fn works(space: &Space, files: Vec<PathBuf>) {
     let options = ConnectOptions {
         kubeconfig: files,
@@ -76,9 +76,9 @@ async fn tokens_in_kubeconfig_and_in_a_file() {
     works(&space, vec![write(folder.path(), "file", &config)]).await;
 }
 
-/// Who renews it writes the file anew; the connection reads it again within a minute, as kubectl does.
+/// A renewed token is written to the file; like kubectl, the connection rereads it within a minute.
 #[tokio::test]
-async fn a_token_in_a_file_is_read_again() {
+async fn token_file_is_reread() {
     let space = Space::new("renewed").await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t");
@@ -102,7 +102,7 @@ async fn a_token_in_a_file_is_read_again() {
 }
 
 #[tokio::test]
-async fn a_login_command_is_run_and_asked_again_when_its_answer_is_too_old() {
+async fn exec_plugin_runs_again_after_expiry() {
     let space = Space::new("exec").await;
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("login");
@@ -117,7 +117,7 @@ async fn a_login_command_is_run_and_asked_again_when_its_answer_is_too_old() {
     works(&space, vec![write(folder.path(), "config", &config)]).await;
     let asked = std::fs::read_to_string(folder.path().join("asked")).unwrap();
     assert!(asked.lines().count() > 1 && asked.lines().all(|line| line == "hello"), "{asked:?}");
-    // One that fails is told.
+    // A failing command is reported.
     std::fs::write(&script, "#!/bin/sh\necho no ticket >&2\nexit 3\n").unwrap();
     let path = folder.path().join("config");
     let failure = match Cluster::connect(ConnectOptions {
@@ -132,7 +132,7 @@ async fn a_login_command_is_run_and_asked_again_when_its_answer_is_too_old() {
     assert!(failure.to_string().contains("login"), "{failure}");
 }
 
-/// A kubeconfig with a login command, which is this script. Most do not say whether it may be interactive.
+/// A kubeconfig with this script as its exec plugin. Most do not set interactiveMode.
 fn login_command(folder: &Path, script: &str) -> PathBuf {
     let path = folder.join("login");
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -149,9 +149,9 @@ fn credential(status: &Value) -> String {
     format!("cat <<'END'\n{answer}\nEND")
 }
 
-/// It gets no keys of this terminal, and what it complains of is said.
+/// The plugin does not read this terminal, and its stderr is reported.
 #[tokio::test]
-async fn what_a_login_command_says_is_told() {
+async fn exec_plugin_stderr_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let config = login_command(folder.path(), "cat\necho 'the ticket is from yesterday' >&2\nexit 3");
     let options = ConnectOptions { kubeconfig: vec![config], ..ConnectOptions::default() };
@@ -163,9 +163,9 @@ async fn what_a_login_command_says_is_told() {
     assert!(failure.contains("\nthe ticket is from yesterday\n"), "{failure}");
 }
 
-/// A token that says nothing of its end may be refused at any time.
+/// A token without an expiry may be rejected at any time.
 #[tokio::test]
-async fn a_login_command_is_asked_again_when_its_token_is_refused() {
+async fn exec_plugin_runs_again_after_rejected_token() {
     let space = Space::new("refused").await;
     let folder = tempfile::tempdir().unwrap();
     let config = login_command(folder.path(), &credential(&json!({"token": "from-yesterday"})));
@@ -182,7 +182,7 @@ async fn a_login_command_is_asked_again_when_its_token_is_refused() {
 }
 
 #[tokio::test]
-async fn a_login_command_may_give_a_certificate() {
+async fn exec_plugin_may_return_a_certificate() {
     let space = Space::new("identity").await;
     let folder = tempfile::tempdir().unwrap();
     let user = &admin()["users"][0]["user"];
@@ -198,12 +198,12 @@ async fn a_login_command_may_give_a_certificate() {
     works(&space, vec![login_command(folder.path(), &credential(&status))]).await;
 }
 
-/// As MicroK8s makes them: of the first version of X.509, which has no extensions.
+/// As MicroK8s creates them: X.509 version 1, without extensions.
 #[tokio::test]
-async fn certificates_of_the_first_version_are_shown_to_the_server() {
+async fn x509_v1_client_certificates_are_sent() {
     let space = Space::new("version-one").await;
     let folder = tempfile::tempdir().unwrap();
-    // The bed's own authority, beside its kubeconfig.
+    // The test bed's authority, beside its kubeconfig.
     let authority = PathBuf::from(std::env::var_os("KUBECONFIG").unwrap()).with_file_name("ca");
     let openssl = |arguments: &[&str]| {
         let output = Command::new("openssl").current_dir(folder.path()).args(arguments).output().unwrap();
@@ -242,9 +242,9 @@ async fn certificates_of_the_first_version_are_shown_to_the_server() {
     works(&space, vec![write(folder.path(), "files", &config)]).await;
 }
 
-/// Whoever logs in anew while lilt runs need not start it anew: all that has the connection uses the new login.
+/// After a new login, a running lilt needs no restart: all clones of the connection use the new credentials.
 #[tokio::test]
-async fn a_connection_takes_the_new_login_of_its_context() {
+async fn connection_reloads_credentials_of_its_context() {
     let space = Space::new("anew").await;
     let folder = tempfile::tempdir().unwrap();
     let mut config = admin();
@@ -262,7 +262,7 @@ async fn a_connection_takes_the_new_login_of_its_context() {
     write(folder.path(), "config", &config);
     cluster.reload_login(options.clone()).await.unwrap_or_else(|failure| panic!("{failure}"));
     clone.apply(std::slice::from_ref(&map), DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
-    // Not where the context leads elsewhere by now.
+    // Rejected if the context has another server by now.
     config["clusters"][0]["cluster"]["server"] = json!("https://127.0.0.1:1");
     write(folder.path(), "config", &config);
     assert!(cluster.reload_login(options).await.is_err());
@@ -270,7 +270,7 @@ async fn a_connection_takes_the_new_login_of_its_context() {
 }
 
 #[tokio::test]
-async fn what_belongs_together_may_be_in_many_files() {
+async fn context_may_be_split_over_files() {
     let space = Space::new("files").await;
     let folder = tempfile::tempdir().unwrap();
     let config = admin();
@@ -290,7 +290,7 @@ async fn what_belongs_together_may_be_in_many_files() {
     works(&space, files).await;
 }
 
-/// A proxy that counts who comes, and passes on what follows its handshake.
+/// A proxy that counts connections and forwards what follows its handshake.
 fn proxy(handshake: fn(&mut TcpStream) -> Option<String>) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -367,7 +367,7 @@ fn socks_handshake(client: &mut TcpStream) -> Option<String> {
 }
 
 #[tokio::test]
-async fn proxies_that_the_cluster_names_lead_there() {
+async fn proxy_url_of_the_cluster_is_used() {
     let space = Space::new("proxy").await;
     let folder = tempfile::tempdir().unwrap();
     let mut config = admin();
@@ -390,7 +390,7 @@ async fn proxies_that_the_cluster_names_lead_there() {
     assert!(failure.to_string().contains("refused"), "{failure}");
 }
 
-/// A proxy that is itself reached over TLS, and its certificate as PEM.
+/// A proxy that is reached over TLS, and its certificate as PEM.
 async fn proxy_with_tls() -> (u16, Arc<AtomicUsize>, String) {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let key =
@@ -429,7 +429,7 @@ async fn proxy_with_tls() -> (u16, Arc<AtomicUsize>, String) {
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_reached_over_tls_leads_there_if_its_certificate_is_known() {
+async fn tls_proxy_needs_a_trusted_certificate() {
     let space = Space::new("secure-proxy").await;
     let folder = tempfile::tempdir().unwrap();
     let (port, count, certificate) = proxy_with_tls().await;
@@ -450,7 +450,7 @@ async fn a_proxy_that_is_reached_over_tls_leads_there_if_its_certificate_is_know
     assert!(count.load(Ordering::Relaxed) > 0, "it was passed by");
 }
 
-/// The bed's own kubeconfig, without other files.
+/// The test bed's kubeconfig, without references to other files.
 fn flattened() -> Value {
     let arguments = ["config", "view", "--raw", "--flatten", "-o", "json"];
     let output = Command::new("kubectl").args(arguments).output().unwrap();

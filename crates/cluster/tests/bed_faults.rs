@@ -1,4 +1,4 @@
-//! The API server goes away and comes back. One test, because it disturbs every other one on the bed.
+//! Restarts the API server. One test, because it disturbs every other one on the test bed.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -17,7 +17,7 @@ use space::{DEADLINE, Space, next, pod, running};
 const LINES: usize = 1500;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_api_server_restart_neither_loses_nor_doubles_facts_and_lines() {
+async fn api_server_restart_neither_loses_nor_duplicates_events() {
     let space = Space::new("faults").await;
     let mut watch = space.watch();
     let command = format!("i=0; while [ $i -lt {LINES} ]; do i=$((i+1)); echo line $i; usleep 5000; done");
@@ -41,7 +41,7 @@ async fn an_api_server_restart_neither_loses_nor_doubles_facts_and_lines() {
     });
     assert!(trouble.expect("trouble is told before recovery").message.contains("kind-lilt"), "{facts:?}");
 
-    // New facts come through the recovered watch.
+    // New events arrive through the recovered watch.
     space.apply(pod("second", "busybox", "sleep 1000")).await;
     let until_started = async {
         loop {
@@ -53,7 +53,7 @@ async fn an_api_server_restart_neither_loses_nor_doubles_facts_and_lines() {
             }
         }
     };
-    // The node may take its time to ask the API server again.
+    // The node may take a while to reconnect to the API server.
     tokio::time::timeout(DEADLINE * 3, until_started).await.expect("notices come after the restart");
     assert!(facts.iter().any(|fact| matches!(fact, NamespaceEvent::PodChanged(pod) if pod.name == "second")));
     let notices: Vec<_> = facts

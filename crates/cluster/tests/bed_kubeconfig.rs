@@ -83,7 +83,7 @@ impl Bed {
 
     async fn compare_files(&self, name: &str, files: Vec<PathBuf>, is_good: bool) {
         let mut command = Command::new("kubectl");
-        // Nodes are for nobody without credentials.
+        // Nodes cannot be read without credentials.
         command.args(["get", "--raw", "/api/v1/nodes?limit=1"]).stdin(Stdio::null());
         let output = command.env("KUBECONFIG", std::env::join_paths(&files).unwrap()).output().unwrap();
         let complaint = String::from_utf8_lossy(&output.stderr);
@@ -280,7 +280,7 @@ async fn several_files_are_merged_as_with_kubectl() {
     }
 }
 
-/// A plugin that writes down what it was given, and prints a token.
+/// A plugin that records its input and prints a token.
 fn plugin(bed: &Bed, version: &str, token: &str, fields: Value) -> Value {
     let answer = json!({"apiVersion": version, "kind": "ExecCredential", "status": {"token": token}});
     let script = "printf %s \"$KUBERNETES_EXEC_INFO\" > info; printf %s \"$GREETING\" > greeting";
@@ -328,7 +328,7 @@ async fn exec_plugins_work_as_with_kubectl() {
             if is_good {
                 assert_eq!(bed.read("greeting"), "hello");
                 let mut info: Value = serde_json::from_str(&bed.read("info")).unwrap();
-                // kubectl writes what is not set.
+                // kubectl also writes unset fields.
                 if let Some(cluster) = info["spec"].get_mut("cluster").and_then(Value::as_object_mut) {
                     cluster.retain(|_, value| !value.is_null());
                 }
@@ -341,7 +341,7 @@ async fn exec_plugins_work_as_with_kubectl() {
     }
 }
 
-/// Answers one request with an error and returns the headers that impersonate somebody.
+/// Responds to one request with an error and returns its impersonation headers.
 fn record_impersonation(server: &std::net::TcpListener) -> Vec<String> {
     let (mut connection, _) = server.accept().unwrap();
     let mut lines = Vec::new();
@@ -380,7 +380,7 @@ async fn impersonation_is_sent_as_by_kubectl() {
     assert_eq!(recorded.join().unwrap(), expected);
 }
 
-/// They are retried seldom.
+/// Persistent failures are retried less often.
 #[tokio::test]
 async fn refused_login_and_certificate_are_persistent_failures() {
     let bed = Bed::new();

@@ -1,6 +1,6 @@
-//! The auth provider `oidc` of kubeconfig, for kubectl and for lilt, with an identity provider of the test's own.
+//! The `oidc` auth provider of kubeconfig, for kubectl and for lilt, with an identity provider in the test.
 //!
-//! The API server accepts tokens of service accounts, which are JSON Web Tokens: the identity provider hands out one.
+//! The API server accepts tokens of service accounts, which are JSON Web Tokens: the identity provider returns one.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

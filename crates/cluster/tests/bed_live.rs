@@ -14,14 +14,14 @@ use lilt_model::{Class, Timestamp};
 use serde_json::json;
 use space::{Space, running};
 
-/// The node's own sandbox image: one program and nothing else.
+/// The node's sandbox image, which contains one program and nothing else.
 const PAUSE: &str = "localhost:5000/pause:dev";
 
 const MODIFIED: Timestamp = Timestamp(1_700_000_000_000_000);
 
-/// The image's own tools.
+/// The tools of the image.
 const SHELL: LiveTransport<'static> = LiveTransport::Shell(None);
-/// lilt's agent, which comes over the connection.
+/// lilt's agent, uploaded over the connection.
 const UPLOADED_AGENT: LiveTransport<'static> =
     LiveTransport::Shell(Some(AgentUpload { program: lilt_agent_image::program, folders: &[] }));
 
@@ -49,7 +49,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Exit code, stdout and stderr of a shell command.
+/// Returns exit code, stdout and stderr of a shell command.
 async fn shell(channel: &mut LiveChannel, command: &str) -> (i32, String, String) {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let code = channel
@@ -74,7 +74,7 @@ async fn everything_works(image: &str, transport: LiveTransport<'_>) {
         shell(&mut channel, "cat /app/new/a.txt; stat -c '%a %Y' /app/new/a.txt /app/run.sh").await;
     assert_eq!(listing, "one\n640 1700000000\n755 1700000000\n");
 
-    // Replaced and removed in one request; strange names; what is not there is no error.
+    // Replace and remove in one request, unusual names, removal of a missing file.
     let removals = words(&["/app/run.sh", "/not/there", "/app/it's a \"file\"\nwith $all"]);
     shell(&mut channel, "touch '/app/it'\\''s a \"file\"\nwith $all'").await;
     let changes = Changes::new(removals, files(&[("/app/new/a.txt", 0o644, b"two\n")]).puts().to_vec());
@@ -84,7 +84,7 @@ async fn everything_works(image: &str, transport: LiveTransport<'_>) {
 
     everything_takes_the_place_of_everything(&mut channel).await;
 
-    // Output of both streams, exit codes, no input to take away.
+    // Both output streams, exit codes, an empty stdin.
     let (code, stdout, stderr) = shell(&mut channel, "printf out; printf err >&2; cat; exit 7").await;
     assert_eq!((code, stdout.as_str(), stderr.as_str()), (7, "out", "err"));
     let mut complaint = Vec::new();
@@ -125,7 +125,7 @@ async fn everything_works(image: &str, transport: LiveTransport<'_>) {
     assert!(seen == expected, "five megabytes come back as they went");
     expected.clear();
 
-    // What tar cannot write is told in its words, and the channel goes on.
+    // The failure contains tar's message, and the channel still works.
     let failure = channel.update(&files(&[("/proc/nothing/here", 0o644, b"x")])).await.unwrap_err();
     assert_eq!(failure.class(), Class::User);
     assert!(failure.detail.as_deref().unwrap_or_default().contains("proc/nothing"), "{failure}");
@@ -135,7 +135,7 @@ async fn everything_works(image: &str, transport: LiveTransport<'_>) {
     assert_eq!((code, stdout.as_str()), (0, "still here\n"));
 }
 
-/// Files, directories with their modes, and links. As it is told by a watcher: a directory that took the place of something
+/// Files, directories with their modes, and links. As a watcher reports it, a directory in the place of something
 /// else is removed first, a file is not.
 async fn everything_takes_the_place_of_everything(channel: &mut LiveChannel) {
     let put = |path: &str, content: Content| Put { path: path.to_owned(), modified: MODIFIED, content };
@@ -158,7 +158,7 @@ async fn everything_takes_the_place_of_everything(channel: &mut LiveChannel) {
     let expected = "./a 555\n./a/in is /place/a/in\n./b is /place/b\n./c 2775\n./d to a\n./e 700\n./e/in is /place/e/in\n";
     assert_eq!(seen, expected);
 
-    // Only a mode: what is in it stays.
+    // Only the mode changes: the content stays.
     channel.update(&Changes::new(Vec::new(), vec![directory("/place/e", 0o1777)])).await.unwrap();
     let (_, seen, _) = shell(channel, look).await;
     assert_eq!(seen, expected.replace("e 700", "e 1777"));
@@ -195,18 +195,18 @@ async fn everything_works_in_debian() {
 }
 
 #[tokio::test]
-async fn everything_works_in_busybox_with_a_guest() {
+async fn everything_works_in_busybox_with_an_uploaded_agent() {
     everything_works("busybox", UPLOADED_AGENT).await;
 }
 
 #[tokio::test]
-async fn everything_works_in_debian_with_a_guest() {
+async fn everything_works_in_debian_with_an_uploaded_agent() {
     everything_works("debian:bookworm-slim", UPLOADED_AGENT).await;
 }
 
-/// As somebody who may write next to nothing, where most directories let nothing be started.
+/// As a user who may write almost nowhere, and where most directories are mounted noexec.
 #[tokio::test]
-async fn a_guest_comes_wherever_it_can_be_and_leaves_nothing() {
+async fn agent_is_uploaded_where_possible_and_leaves_nothing() {
     let space = Space::new("uploaded").await;
     let mut object = space::pod("main", "busybox", "trap 'exit 0' TERM; sleep 100000 & wait");
     object["spec"]["securityContext"] = json!({"runAsUser": 1234, "runAsNonRoot": true});
@@ -223,14 +223,14 @@ async fn a_guest_comes_wherever_it_can_be_and_leaves_nothing() {
     let uploaded =
         LiveTransport::Shell(Some(AgentUpload { program: lilt_agent_image::program, folders: &folders }));
     let mut channel = LiveChannel::open(&space.cluster, &pod, "main", uploaded).await.unwrap();
-    // /dev/shm can be written, and nothing there can be started.
+    // /dev/shm is writable but noexec.
     let look = "ls -A /dev/shm \"/srv/it's an app\"; \
-        cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -q '[0-9a-f] serve --uploaded' && echo serves";
+        cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -q '[0-9a-f] serve --guest' && echo serves";
     let nothing = "/dev/shm:\n\n/srv/it's an app:\n";
     assert_eq!(shell(&mut channel, look).await.1, format!("{nothing}serves\n"));
     assert_eq!(shell(&mut channel, "id -u; pwd; echo $lilt $M").await.1, "1234\n/etc\nits own mine\n");
 
-    // It says what a tar would not: the whole path, and nothing of the burst is there.
+    // Unlike tar, the agent names the whole path, and changes nothing.
     let changes = files(&[("/srv/it's an app/a", 0o664, b"x"), ("/etc/hosts2", 0o644, b"x")]);
     let failure = channel.update(&changes).await.unwrap_err();
     assert!(failure.to_string().contains("Read-only"), "{failure}");
@@ -245,9 +245,9 @@ async fn a_guest_comes_wherever_it_can_be_and_leaves_nothing() {
     tokio::time::timeout(space::DEADLINE, gone).await.expect("it ends by itself");
 }
 
-/// Wherever it was on its transport.
+/// Cancelled at any point of the upload.
 #[tokio::test]
-async fn a_guest_that_is_called_off_leaves_nothing() {
+async fn cancelled_agent_upload_leaves_nothing() {
     let space = Space::new("off").await;
     let mut tools = open(&space, "busybox", SHELL).await;
     let pod = space.pod("main");
@@ -258,15 +258,15 @@ async fn a_guest_that_is_called_off_leaves_nothing() {
         opened += usize::from(tokio::time::timeout(limit, opening).await.is_ok());
     }
     assert!(opened < 50, "some are called off");
-    // The loop that looks is the only one.
+    // The searching shell is the only one.
     let look = "ls -A /tmp; grep -l 'lilt_bloc[k]() \\|agent-[0-9a-f]*.serv[e]' /proc/[0-9]*/cmdline 2>/dev/null | wc -l";
     let gone = async { while shell(&mut tools, look).await.1.trim() != "1" {} };
     tokio::time::timeout(space::DEADLINE, gone).await.expect("nothing is left");
 }
 
-/// Where nothing can be started, or there is no agent for the machine, tar does it.
+/// Where no program can be started, or there is no agent for the architecture, tar is used.
 #[tokio::test]
-async fn the_tools_do_it_where_no_guest_can_be() {
+async fn shell_is_used_where_no_agent_can_be_uploaded() {
     fn none(_: &str) -> Option<&'static [u8]> {
         None
     }
@@ -288,12 +288,12 @@ async fn the_tools_do_it_where_no_guest_can_be() {
 }
 
 #[tokio::test]
-async fn output_comes_while_the_command_runs() {
+async fn output_arrives_while_the_command_runs() {
     let space = Space::new("stream").await;
     let mut channel = open(&space, "busybox", SHELL).await;
     let pod = space.pod("main");
     let mut other = LiveChannel::open(&space.cluster, &pod, "main", SHELL).await.unwrap();
-    // The first command ends only when the second one, started after its output was seen, makes a file.
+    // The first command only ends when the second one, started after its output was seen, creates a file.
     let (sender, mut seen) = tokio::sync::mpsc::unbounded_channel();
     let command = words(&["sh", "-c", "echo started; until [ -e /go ]; do sleep 0.01; done"]);
     let first = channel.run(&command, |_| {
@@ -314,7 +314,7 @@ async fn nothing_is_left_in_the_container_when_dropped() {
     let channel = open(&space, "busybox", SHELL).await;
     let pod = space.pod("main");
     let mut other = LiveChannel::open(&space.cluster, &pod, "main", SHELL).await.unwrap();
-    // The loops' command lines, and not the one that looks for them.
+    // The command lines of the scripts, without the search itself.
     let count = "grep -l 'lilt_bloc[k]() ' /proc/[0-9]*/cmdline 2>/dev/null | wc -l";
     assert_eq!(shell(&mut other, count).await.1.trim(), "2");
     drop(channel);
@@ -323,7 +323,7 @@ async fn nothing_is_left_in_the_container_when_dropped() {
 }
 
 #[tokio::test]
-async fn a_cancelled_request_breaks_the_channel_and_says_so() {
+async fn cancelled_request_breaks_the_channel() {
     let space = Space::new("cancel").await;
     let mut channel = open(&space, "busybox", SHELL).await;
     let (sender, mut seen) = tokio::sync::mpsc::unbounded_channel();
@@ -342,7 +342,7 @@ async fn a_cancelled_request_breaks_the_channel_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_deleted_pod_breaks_the_channel() {
+async fn deleted_pod_breaks_the_channel() {
     let space = Space::new("broken").await;
     let mut channel = open(&space, "busybox", SHELL).await;
     space.cluster.delete(&[space::pod("main", "", "")], Some(space::DEADLINE)).await.unwrap();
@@ -361,7 +361,7 @@ async fn a_deleted_pod_breaks_the_channel() {
 }
 
 #[tokio::test]
-async fn who_may_not_write_is_told() {
+async fn permission_denied_names_the_fault() {
     let space = Space::new("nonroot").await;
     let mut object = space::pod("main", "busybox", "sleep 100000");
     object["spec"]["securityContext"] = json!({"runAsUser": 1234, "runAsNonRoot": true});
@@ -375,7 +375,7 @@ async fn who_may_not_write_is_told() {
 }
 
 #[tokio::test]
-async fn a_container_without_a_shell_says_so() {
+async fn container_without_shell_fails() {
     let space = Space::new("noshell").await;
     let mut object = space::pod("main", "registry.invalid/none", "");
     object["spec"]["containers"][0] = json!({"name": "main", "image": PAUSE});

@@ -15,7 +15,7 @@ use lilt_model::cluster::{ContainerState, Pod, PodPhase};
 use serde_json::json;
 use space::{DEADLINE, Space};
 
-/// Everything until the log ends.
+/// Returns everything until the log ends.
 async fn read_all(stream: LogStream) -> String {
     let all = stream.fold(Vec::new(), |mut all, chunk| async move {
         all.extend_from_slice(&chunk.unwrap_or_else(|failure| panic!("{failure}")).text);
@@ -33,7 +33,7 @@ fn done(pod: &Pod) -> bool {
 }
 
 #[tokio::test]
-async fn ten_thousand_quick_lines_come_whole_while_it_runs() {
+async fn ten_thousand_fast_lines_arrive_complete() {
     let space = Space::new("quick").await;
     let command = "i=0; while [ $i -lt 10000 ]; do i=$((i+1)); echo line $i; done";
     let pod = space.start("busybox", command, |pod| pod.containers.iter().any(|one| one.id.is_some())).await;
@@ -43,16 +43,16 @@ async fn ten_thousand_quick_lines_come_whole_while_it_runs() {
 }
 
 #[tokio::test]
-async fn a_container_that_ended_long_ago_is_read_to_its_unfinished_last_line() {
+async fn log_of_ended_container_includes_partial_last_line() {
     let space = Space::new("ended").await;
-    // One stream: what another one says after an unfinished line, the node itself puts into that line.
+    // stdout only: the node inserts stderr into a partial line.
     let pod = space.start("busybox", "echo first >&2; echo second >&2; printf 'no end' >&2", done).await;
     let log = read_all(space.cluster.follow_logs(&pod.reference(), "main", None, None)).await;
     assert_eq!(log, "first\nsecond\nno end");
 }
 
 #[tokio::test]
-async fn a_follow_begun_before_the_container_sees_all_of_it() {
+async fn follow_started_before_the_container_gets_all_lines() {
     let space = Space::new("early").await;
     let mut watch = space.watch();
     space.apply(space::pod("main", "busybox", "echo first; echo last")).await;
@@ -63,7 +63,7 @@ async fn a_follow_begun_before_the_container_sees_all_of_it() {
 }
 
 #[tokio::test]
-async fn since_leaves_out_what_was_read() {
+async fn since_excludes_earlier_lines() {
     let space = Space::new("since").await;
     let pod = space.start("busybox", "for i in 1 2 3; do echo $i; sleep 0.2; done", done).await;
     let mut stream = space.cluster.follow_logs(&pod.reference(), "main", None, None);
@@ -81,13 +81,13 @@ async fn since_leaves_out_what_was_read() {
 }
 
 #[tokio::test]
-async fn the_run_asked_for_is_read_although_the_container_restarted() {
+async fn requested_run_is_read_after_a_restart() {
     let space = Space::new("restarted").await;
     let mut watch = space.watch();
     let mut object = space::pod("main", "busybox", "cat /proc/sys/kernel/random/uuid; echo end; exit 1");
     object["spec"]["restartPolicy"] = json!("OnFailure");
     space.apply(object).await;
-    // The first restart comes at once, and might be there before the log is read; the others are some seconds apart.
+    // The first restart is immediate and may precede the reading; later ones are seconds apart.
     let first = space::until_pod(&mut watch, |pod| {
         let one = pod.containers.first();
         one.is_some_and(|one| one.restarts == 1 && matches!(one.state, ContainerState::Terminated { .. }))
@@ -106,7 +106,7 @@ async fn the_run_asked_for_is_read_although_the_container_restarted() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_says_why() {
+async fn unreadable_log_fails_with_cause() {
     let space = Space::new("nolog").await;
     let mut stream = space.cluster.follow_logs(&space.pod("absent"), "main", None, None);
     let failure = space::next(&mut stream, "a failure").await.unwrap_err();

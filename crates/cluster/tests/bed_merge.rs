@@ -1,4 +1,4 @@
-//! Who merges, whose fields are taken and whose are kept, against the real API server.
+//! Server-side and client-side apply, field ownership and drift, against the real API server.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -22,7 +22,7 @@ fn config_map(data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": data})
 }
 
-/// No pods: only what the object says matters.
+/// Starts no pods: only the fields of the object matter.
 fn deployment(container: Value) -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "web"}},
@@ -66,7 +66,7 @@ fn said(applied: &Applied) -> String {
 }
 
 #[tokio::test]
-async fn what_kubectl_applied_is_taken_over_and_what_is_no_longer_named_vanishes() {
+async fn kubectl_fields_are_taken_over_and_removed_fields_vanish() {
     let space = Space::new("takeover").await;
     space.kubectl(&["apply", "-f", "-"], &config_map(json!({"a": "1", "b": "1"})));
     let applied = space.applied(&config_map(json!({"a": "2"})), &options(ServerSideApply::Auto)).await;
@@ -74,13 +74,13 @@ async fn what_kubectl_applied_is_taken_over_and_what_is_no_longer_named_vanishes
     let object = space.read("configmap/settings");
     assert_eq!(object["data"], json!({"a": "2"}));
     assert!(!object.to_string().contains("last-applied-configuration"), "{object}");
-    // The second time there is nothing to be taken.
+    // The second apply has nothing to take over.
     let again = space.applied(&config_map(json!({"a": "2"})), &options(ServerSideApply::Auto)).await;
     assert!(!again.changed && again.remarks.is_empty(), "{again:?}");
 }
 
 #[tokio::test]
-async fn a_conflict_stops_nothing_and_the_log_says_whose_fields_were_taken() {
+async fn conflict_is_forced_and_remarked() {
     let space = Space::new("conflict").await;
     let web = deployment(json!({"name": "main", "image": "busybox:1"}));
     space.apply(web.clone()).await;
@@ -95,7 +95,7 @@ async fn a_conflict_stops_nothing_and_the_log_says_whose_fields_were_taken() {
 }
 
 #[tokio::test]
-async fn yaml_that_only_client_side_apply_takes_is_deployed_and_told() {
+async fn client_side_apply_is_the_fallback() {
     let space = Space::new("twice").await;
     let twice = |value: &str| {
         let env = json!([{"name": "A", "value": "1"}, {"name": "A", "value": value}]);
@@ -112,14 +112,14 @@ async fn yaml_that_only_client_side_apply_takes_is_deployed_and_told() {
     let object = space.read("deployment/web");
     let env = &object["spec"]["template"]["spec"]["containers"][0]["env"];
     assert_eq!(*env, json!([{"name": "B", "value": "1"}]), "{applied:?}");
-    // Who asks for the server's merge gets its answer.
+    // With server-side apply forced, the object is rejected.
     let always = options(ServerSideApply::Always);
     let failure = space.cluster.apply_with(&[twice("4")], &always).await.unwrap_err();
     assert!(failure.to_string().contains("duplicate entries"), "{failure}");
 }
 
 #[tokio::test]
-async fn without_the_server_this_machine_merges_as_kubectl_does() {
+async fn client_side_apply_merges_like_kubectl() {
     let space = Space::new("client").await;
     let how = options(ServerSideApply::Never);
     let container = |env: Value| json!({"name": "main", "image": "busybox", "env": env});
@@ -132,7 +132,7 @@ async fn without_the_server_this_machine_merges_as_kubectl_does() {
     let notes =
         object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"].as_str();
     assert!(notes.is_some_and(|text| text.contains("\"A\"")), "{object}");
-    // What somebody added stays, what the manifest no longer names goes.
+    // Fields that others added stay, fields removed from the manifest vanish.
     space.kubectl(&["set", "env", "deployment/web", "THEIRS=x"], &Value::Null);
     space.kubectl(&["annotate", "deployment/web", "note=theirs"], &Value::Null);
     let one = container(json!([{"name": "A", "value": "2"}]));
@@ -148,7 +148,7 @@ async fn without_the_server_this_machine_merges_as_kubectl_does() {
         .map(|entry| format!("{} {}", entry["manager"], entry["operation"]))
         .collect();
     assert!(managers.contains(&"\"tilt\" \"Update\"".to_owned()), "{managers:?}");
-    // kubectl goes on where we ended, and an immutable field is a reason to make it anew.
+    // kubectl can continue with the object, and an immutable field recreates it.
     space.kubectl(&["apply", "-f", "-"], &deployment(container(json!([]))));
     let mut other = deployment(json!({"name": "main", "image": "busybox"}));
     other["spec"]["selector"] = json!({"matchLabels": {"app": "other"}});
@@ -158,7 +158,7 @@ async fn without_the_server_this_machine_merges_as_kubectl_does() {
 }
 
 #[tokio::test]
-async fn an_object_too_large_for_its_own_copy_is_applied() {
+async fn object_too_large_for_last_applied_is_applied() {
     let space = Space::new("large").await;
     let how = options(ServerSideApply::Never);
     let large = |end: &str| config_map(json!({"k": format!("{}{end}", "x".repeat(300_000))}));
@@ -169,7 +169,7 @@ async fn an_object_too_large_for_its_own_copy_is_applied() {
 }
 
 #[tokio::test]
-async fn what_a_person_edited_in_a_config_map_is_kept_until_somebody_asks() {
+async fn edited_config_map_is_kept_until_overwritten() {
     for merge in [ServerSideApply::Auto, ServerSideApply::Never] {
         let space = Space::new("edited").await;
         let how = options(merge);
@@ -185,9 +185,9 @@ async fn what_a_person_edited_in_a_config_map_is_kept_until_somebody_asks() {
     }
 }
 
-/// Also by `kubectl apply`, which is an earlier tool only if it came earlier.
+/// An apply with kubectl after ours counts as an edit, not as an earlier tool.
 #[tokio::test]
-async fn what_a_person_applied_to_a_config_map_since_is_kept() {
+async fn config_map_applied_by_kubectl_is_kept() {
     let space = Space::new("applied-over").await;
     let how = options(ServerSideApply::Auto);
     space.kubectl(&["apply", "-f", "-"], &config_map(json!({"a": "earlier", "gone": "1"})));
@@ -200,9 +200,9 @@ async fn what_a_person_applied_to_a_config_map_since_is_kept() {
     assert_eq!(space.read("configmap/settings")["data"]["a"], "by hand");
 }
 
-/// As people write Secrets: in plain text, which the API server keeps otherwise.
+/// Secrets are written in plain text (`stringData`), which the API server stores differently.
 #[tokio::test]
-async fn what_a_person_edited_in_a_secret_is_kept_until_somebody_asks() {
+async fn edited_secret_is_kept_until_overwritten() {
     let secret = |user: &str, password: &str| {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"},
             "stringData": {"user": user, "password": password}})
@@ -232,7 +232,7 @@ async fn what_a_person_edited_in_a_secret_is_kept_until_somebody_asks() {
 }
 
 #[tokio::test]
-async fn what_is_made_once_and_somebody_filled_in_is_not_deleted() {
+async fn edited_create_once_object_is_not_deleted() {
     let space = Space::new("filled").await;
     let made_once = |kind: &str, name: &str, content: &str| {
         json!({"apiVersion": "v1", "kind": kind, content: {"token": "placeholder"},
@@ -262,7 +262,7 @@ async fn what_is_made_once_and_somebody_filled_in_is_not_deleted() {
     for (outcome, field) in outcomes[1..4].iter().zip(["data.token", "data.other", "data.token"]) {
         let DeleteOutcome::Kept(kept) = outcome else { panic!("{outcomes:?}") };
         assert_eq!(kept.fields, [field]);
-        // What it says is true.
+        // The printed command works.
         let command: Vec<&str> = kept.command.split(' ').skip(1).collect();
         assert_eq!(command[2], "delete", "{kept}");
         space.kubectl(&command, &Value::Null);
@@ -272,7 +272,7 @@ async fn what_is_made_once_and_somebody_filled_in_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn an_object_that_is_made_once_is_left_alone_and_the_difference_is_told_without_secrets() {
+async fn create_once_object_is_kept_and_difference_redacted() {
     let space = Space::new("once").await;
     let secret = |value: &str| {
         json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"password": value},
@@ -290,7 +290,7 @@ async fn an_object_that_is_made_once_is_left_alone_and_the_difference_is_told_wi
 }
 
 #[tokio::test]
-async fn what_is_known_to_be_so_is_not_applied_again() {
+async fn known_unchanged_object_is_not_applied_again() {
     let space = Space::new("again").await;
     let mut web = deployment(json!({"name": "main", "image": "busybox"}));
     web["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "tilt"});
@@ -298,7 +298,7 @@ async fn what_is_known_to_be_so_is_not_applied_again() {
     let known = KnownObject { manifest: first.manifest.clone(), fingerprint: first.fingerprint.clone() };
     let known = |many| ApplyOptions {
         known: [(ObjectRef::of(&web).unwrap(), known.clone())].into(),
-        many,
+        bulk: many,
         ..options(ServerSideApply::Auto)
     };
     for many in [true, false] {
@@ -313,7 +313,7 @@ async fn what_is_known_to_be_so_is_not_applied_again() {
 }
 
 #[tokio::test]
-async fn a_preview_says_what_would_be_done_and_does_nothing() {
+async fn preview_reports_changes_without_making_them() {
     let space = Space::new("preview").await;
     let mut web = deployment(json!({"name": "main", "image": "busybox:1"}));
     space.apply(web.clone()).await;
@@ -352,7 +352,7 @@ async fn a_preview_says_what_would_be_done_and_does_nothing() {
         space.read("deployment/web")["spec"]["template"]["spec"]["containers"][0]["image"],
         "busybox:1"
     );
-    // Of what kubectl applied, what is no longer named is told, too.
+    // Removed fields are reported also for objects that kubectl applied.
     space.kubectl(&["apply", "-f", "-"], &config_map(json!({"a": "1", "b": "1"})));
     let seen = space.cluster.preview(&[config_map(json!({"a": "1"}))], ServerSideApply::Auto).await.unwrap();
     let Preview::Change(changes) = &seen[0].1 else { panic!("{seen:?}") };
@@ -360,7 +360,7 @@ async fn a_preview_says_what_would_be_done_and_does_nothing() {
 }
 
 #[tokio::test]
-async fn drift_is_what_the_manifest_sets_and_is_otherwise() {
+async fn drift_is_limited_to_fields_of_the_manifest() {
     let space = Space::new("drift").await;
     let mut web = deployment(json!({"name": "main", "image": "busybox:1"}));
     web["spec"]["replicas"] = json!(0);
@@ -374,7 +374,7 @@ async fn drift_is_what_the_manifest_sets_and_is_otherwise() {
     space.kubectl(&["set", "image", "deployment/web", "main=busybox:2"], &Value::Null);
     let image = "spec.template.spec.containers[main].image: busybox:1 → busybox:2".to_owned();
     assert_eq!(drift().await, Some(vec![image.clone()]));
-    // As an autoscaler does it.
+    // As an autoscaler does.
     let scale = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web",
         "namespace": space.name}, "spec": {"replicas": 1}});
     let path = format!(
@@ -387,9 +387,9 @@ async fn drift_is_what_the_manifest_sets_and_is_otherwise() {
     assert_eq!(drift().await, None);
 }
 
-/// Others fill in the certificate by which the API server knows a webhook, and change it at any time.
+/// Controllers inject the certificate of a webhook and change it at any time.
 #[tokio::test]
-async fn a_certificate_that_was_put_into_a_webhook_is_no_drift() {
+async fn injected_webhook_certificate_is_no_drift() {
     let space = Space::new("webhook").await;
     let name = format!("{}.example.com", space.name);
     let configuration = |address: &str| {
@@ -402,7 +402,7 @@ async fn a_certificate_that_was_put_into_a_webhook_is_no_drift() {
     };
     let manifest = configuration("https://127.0.0.1:9/check");
     space.apply(manifest.clone()).await;
-    // Whatever else is in it, it must be one.
+    // It only has to be a valid certificate.
     let authority = space.kubectl(
         &[
             "config",
@@ -423,7 +423,7 @@ async fn a_certificate_that_was_put_into_a_webhook_is_no_drift() {
         found.map(|changes| changes.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
     let first = drift(&manifest).await;
-    // And the next apply leaves it there.
+    // The next apply keeps it.
     space.apply(manifest.clone()).await;
     let bundle =
         space.kubectl(&["get", &object, "-o", "jsonpath={.webhooks[0].clientConfig.caBundle}"], &Value::Null);

@@ -1,4 +1,4 @@
-//! Forwards into pods.
+//! Port forwards into pods.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -24,7 +24,7 @@ async fn get(stream: &mut PortStream, path: &str) -> std::io::Result<String> {
 const SERVE: &str = "mkdir /www; echo hello >/www/index.html; exec httpd -f -p 8080 -h /www";
 
 #[tokio::test]
-async fn a_web_server_answers_many_connections() {
+async fn web_server_responds_on_many_connections() {
     let space = Space::new("http").await;
     let mut object = space::pod("main", "busybox", SERVE);
     object["spec"]["containers"][0]["readinessProbe"] =
@@ -38,7 +38,7 @@ async fn a_web_server_answers_many_connections() {
         let answer = get(&mut stream, "/index.html").await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("hello\n"), "{answer}");
     }
-    // A client that closes its half after asking still gets the answer.
+    // A client that has closed its side still gets the response.
     let mut stream = forwarder.open(&pod, 8080).await.unwrap();
     stream.write_all(b"GET /index.html HTTP/1.0\r\n\r\n").await.unwrap();
     stream.shutdown().await.unwrap();
@@ -46,7 +46,7 @@ async fn a_web_server_answers_many_connections() {
     tokio::time::timeout(DEADLINE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
     assert!(answer.ends_with("hello\n"), "{answer}");
 
-    // Nobody listens next door.
+    // Nothing listens on this port.
     let mut stream = forwarder.open(&pod, 8081).await.unwrap();
     let error = get(&mut stream, "/").await.unwrap_err();
     let failure = PortStream::failure(&error).expect("the error carries a failure");
@@ -54,13 +54,13 @@ async fn a_web_server_answers_many_connections() {
 }
 
 #[tokio::test]
-async fn a_pod_that_is_gone_says_so() {
+async fn forward_to_deleted_pod_fails() {
     let space = Space::new("gone").await;
     let failure = space.cluster.forwarder().open(&space.pod("absent"), 80).await.unwrap_err();
     assert!(failure.message.contains("absent is gone"), "{failure}");
 }
 
-/// 9000 says everything again; 9001 says how much was said when that is enough; 9002 talks for ever.
+/// 9000 echoes; 9001 responds with the number of bytes it got; 9002 sends forever.
 const TALKERS: &str = r#"
 import socketserver, threading, time
 class Echo(socketserver.BaseRequestHandler):
@@ -91,12 +91,12 @@ async fn talkers(space: &Space) -> PodRef {
     space::until_pod(&mut watch, running).await.reference()
 }
 
-/// Numbers that tell a lost, doubled or swapped piece.
+/// Numbers that show lost, duplicated or reordered chunks.
 fn numbered(length: usize) -> Vec<u8> {
     (0u32..).flat_map(u32::to_be_bytes).take(length).collect()
 }
 
-/// Sends and hears at the same time, as HTTP/2 and WebSockets do.
+/// Sends and receives at the same time, as HTTP/2 and WebSockets do.
 async fn echoes(stream: PortStream, bytes: &[u8]) {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let send = async {
@@ -123,7 +123,7 @@ async fn what_goes_through_a_tunnel_comes_whole_and_in_order() {
     assert_eq!(format!("{stream:?}"), "PortStream through a tunnel");
     echoes(stream, &bytes).await;
 
-    // A client that has said all is answered, also if that takes a while.
+    // A client that has finished writing gets a response, also a slow one.
     let mut stream = forwarder.open(&pod, 9001).await.unwrap();
     stream.write_all(&bytes[..1_234_567]).await.unwrap();
     stream.shutdown().await.unwrap();
@@ -131,7 +131,7 @@ async fn what_goes_through_a_tunnel_comes_whole_and_in_order() {
     tokio::time::timeout(DEADLINE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
     assert_eq!(answer, "1234567");
 
-    // One that nobody reads does not hold up the others, and can be left at any time.
+    // A connection that nobody reads does not hold up the others, and can be dropped at any time.
     let mut talking = forwarder.open(&pod, 9002).await.unwrap();
     talking.read_exact(&mut [0; 1000]).await.unwrap();
     echoes(forwarder.open(&pod, 9000).await.unwrap(), &bytes[..1000]).await;
@@ -151,14 +151,14 @@ async fn what_goes_through_a_tunnel_comes_whole_and_in_order() {
     futures_util::future::join_all(many).await;
 }
 
-/// So many at once, as a pool of connections opens them.
+/// As many as a connection pool opens.
 async fn open_many(forwarder: &Forwarder, pod: &PodRef, port: u16, count: usize) -> Vec<PortStream> {
     let opening = (0..count).map(|_| forwarder.open(pod, port));
     let opened = tokio::time::timeout(DEADLINE, futures_util::future::try_join_all(opening)).await;
     opened.expect("they open").unwrap()
 }
 
-/// Asks once more on a connection that stays.
+/// Sends another request on an open connection.
 async fn is_answered(stream: &mut PortStream) {
     let exchange = async {
         stream.write_all(b"hello").await.unwrap();
@@ -172,7 +172,7 @@ async fn a_connection_that_nobody_reads_does_not_hold_up_its_pool() {
     let space = Space::new("pool").await;
     let pod = talkers(&space).await;
     let forwarder = space.cluster.forwarder();
-    // Large results are read bit by bit, and for each bit the others are asked.
+    // Large results are read in parts, with requests on the other connections in between.
     let (mut talking, mut echoing) =
         tokio::join!(open_many(&forwarder, &pod, 9002, 10), open_many(&forwarder, &pod, 9000, 20));
     for _ in 0..3 {
@@ -190,7 +190,7 @@ async fn in_a_crowd_one_that_nobody_reads_is_given_up_with_its_reason() {
     let space = Space::new("crowd").await;
     let pod = talkers(&space).await;
     let forwarder = space.cluster.forwarder();
-    // So many at once share, the last ones certainly.
+    // With so many clients, the last ones share a tunnel.
     let (mut echoing, talking) =
         tokio::join!(open_many(&forwarder, &pod, 9000, 100), forwarder.open(&pod, 9002));
     let mut talking = talking.unwrap();
@@ -199,7 +199,7 @@ async fn in_a_crowd_one_that_nobody_reads_is_given_up_with_its_reason() {
             for stream in &mut echoing {
                 is_answered(stream).await;
             }
-            // More than waits for it; if that comes, none of the others was in need.
+            // More than the buffer: if it arrives, no other client was waiting.
             if let Err(error) = talking.read_exact(&mut vec![0; 10_000_000]).await {
                 return error;
             }
@@ -225,7 +225,7 @@ async fn a_pod_that_goes_takes_its_connections_with_it() {
     assert!(failure.message.contains("the pod main is gone"), "{failure}");
 }
 
-/// A proxy that passes questions on and nothing else, as some do.
+/// A proxy that only forwards HTTP, like some real ones.
 struct Proxy(std::process::Child);
 
 impl Proxy {
@@ -270,7 +270,7 @@ async fn where_no_tunnel_goes_through_a_web_socket_does() {
     assert_eq!(&answer, b"hello");
 }
 
-/// In a pod: passes bytes on to a port of this machine, where the test itself serves.
+/// In a pod: forwards bytes to a port of this machine, where the test itself serves.
 const RELAY: &str = r#"
 import socket, threading
 def pump(a, b):
@@ -285,7 +285,7 @@ while True:
     for a, b in ((client, other), (other, client)): threading.Thread(target=pump, args=(a, b), daemon=True).start()
 "#;
 
-/// Answers every request with what it says, while it says it, as a gRPC stream does.
+/// Echoes every request body while it arrives, like a gRPC stream.
 async fn serve_http2(stream: tokio::net::TcpStream) -> Result<(), h2::Error> {
     let mut connection = h2::server::handshake(stream).await?;
     while let Some(request) = connection.accept().await {
@@ -331,7 +331,7 @@ async fn streams_of_http2_go_both_ways_at_once() {
             let request = http::Request::post("http://relay/talk").body(()).unwrap();
             let (answer, mut say) = client.send_request(request, false).unwrap();
             let mut heard = answer.await.unwrap().into_body();
-            // Word by word: each answer is awaited before the next is said.
+            // Waits for each echo before sending the next chunk.
             for round in 0..20u8 {
                 let words = vec![number ^ round; 1000];
                 say.send_data(words.clone().into(), false).unwrap();

@@ -1,4 +1,4 @@
-//! Pods, their owners, their statuses and the cluster's notices about them.
+//! Pods, their owners and statuses, and notices about them.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -26,7 +26,7 @@ fn deployment(name: &str, image: &str, command: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_deployment_becomes_ready_and_owns_its_pod() {
+async fn deployment_becomes_ready_and_owns_its_pod() {
     let space = Space::new("watch").await;
     let mut watch = space.watch();
     assert_eq!(next(&mut watch, "the first list").await, NamespaceEvent::PodsListed(Vec::new()));
@@ -44,9 +44,9 @@ async fn a_deployment_becomes_ready_and_owns_its_pod() {
     assert!(container.id.is_some() && container.ready, "{container:?}");
     assert!(matches!(container.state, ContainerState::Running { .. }));
 
-    // Who comes later sees it in the list, owners included.
+    // A later watch has it in its list, including owners.
     let mut second = space.watch();
-    // Events are another list: either may come first.
+    // Events are another list: either may arrive first.
     let pods = loop {
         if let NamespaceEvent::PodsListed(pods) = next(&mut second, "the list").await {
             break pods;
@@ -66,7 +66,7 @@ async fn a_deployment_becomes_ready_and_owns_its_pod() {
 }
 
 #[tokio::test]
-async fn a_crash_loop_says_so() {
+async fn crash_loop_is_reported() {
     let space = Space::new("crash").await;
     let mut watch = space.watch();
     space.apply(deployment("crash", "busybox", "exit 3")).await;
@@ -75,15 +75,15 @@ async fn a_crash_loop_says_so() {
     assert!(pod.restarts() >= 1);
 }
 
-/// It need not wait until Kubernetes tries it again; one that runs is left alone.
+/// Without waiting for Kubernetes' back-off; a running pod is not replaced.
 #[tokio::test]
-async fn a_pod_that_has_crashed_is_replaced_at_a_word() {
+async fn crashed_pod_is_replaced_on_request() {
     let space = Space::new("replaced").await;
     let mut watch = space.watch();
     space.apply(deployment("crash", "busybox", "exit 3")).await;
     space.apply(deployment("good", "busybox", "sleep 1000")).await;
     let good = until_pod(&mut watch, |pod| pod.name.starts_with("good") && pod.ready).await.reference();
-    // Longer than it takes to look again.
+    // Longer than the interval of the checks.
     let crashed = until_pod(&mut watch, |pod| pod.status == "CrashLoopBackOff" && pod.restarts() >= 2).await;
     let both = [crashed.reference(), good];
     assert_eq!(space.cluster.replace_crashed(&both, true).await.unwrap(), [], "others come anyway");
@@ -93,7 +93,7 @@ async fn a_pod_that_has_crashed_is_replaced_at_a_word() {
 }
 
 #[tokio::test]
-async fn a_missing_image_says_so_in_status_and_notice() {
+async fn missing_image_is_reported_in_status_and_notice() {
     let space = Space::new("pull").await;
     let mut watch = space.watch();
     space.apply(pod("main", "localhost:5000/no/such:image", "true")).await;
@@ -118,7 +118,7 @@ async fn a_missing_image_says_so_in_status_and_notice() {
 }
 
 #[tokio::test]
-async fn a_pod_that_ended_is_completed() {
+async fn ended_pod_is_completed() {
     let space = Space::new("done").await;
     let pod = space.start("busybox", "true", |pod| pod.phase == PodPhase::Succeeded).await;
     assert_eq!(pod.status, "Completed");
@@ -126,7 +126,7 @@ async fn a_pod_that_ended_is_completed() {
 }
 
 #[tokio::test]
-async fn init_containers_and_unschedulable_pods_explain_themselves() {
+async fn init_and_unschedulable_status_is_explained() {
     let space = Space::new("init").await;
     let mut watch = space.watch();
     let mut waiting = pod("waiting", "busybox", "sleep 1000");
@@ -147,10 +147,10 @@ async fn init_containers_and_unschedulable_pods_explain_themselves() {
 }
 
 #[tokio::test]
-async fn old_notices_are_not_told() {
+async fn old_notices_are_not_sent() {
     let space = Space::new("notices").await;
     let first = space.start("busybox", "sleep 1000", space::running).await;
-    // Events tell of whole seconds.
+    // Event times are whole seconds.
     let now = first.conditions.iter().map(|it| it.since).max().unwrap().plus(Duration::from_secs(1));
     let mut watch = space.cluster.watch_namespace(&space.name, now);
     next(&mut watch, "the list").await;
@@ -172,12 +172,12 @@ async fn old_notices_are_not_told() {
 }
 
 #[tokio::test]
-async fn what_keeps_pods_from_being_made_is_told_with_whose_it_is() {
+async fn failed_pod_creation_is_reported_with_its_owner() {
     let space = Space::new("refusal").await;
     let mut web = deployment("web", "busybox", "sleep 1000");
     web["spec"]["template"]["spec"]["serviceAccountName"] = json!("absent");
     let applied = space.apply(web).await;
-    // Also who comes later hears of it.
+    // A later watch reports it, too.
     for _ in 0..2 {
         let mut watch = space.watch();
         let search = async {

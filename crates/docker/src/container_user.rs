@@ -142,7 +142,7 @@ mod tests {
             builder.append_data(&mut header, path, text.as_bytes()).unwrap();
         }
         let mut archive = builder.into_inner().unwrap();
-        give(&mut archive, Identity { user: 3_000_000, group: 99 }).unwrap();
+        set_owner(&mut archive, Identity { user: 3_000_000, group: 99 }).unwrap();
         let mut archive = tar::Archive::new(archive.as_slice());
         let entries = archive.entries().unwrap().map(Result::unwrap).map(|entry| {
             let header = entry.header();
@@ -151,6 +151,6 @@ mod tests {
         });
         let expected = [format!("{long}one"), "two".to_owned(), "three".to_owned()];
         assert_eq!(entries.collect::<Vec<_>>(), expected.map(|path| (path, 3_000_000, 99, 0o640)));
-        assert!(give(&mut [1; BLOCK], Identity::default()).is_err());
+        assert!(set_owner(&mut [1; BLOCK], Identity::default()).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! An engine that is not there, or is none. Needs nothing but this machine.
+//! A missing engine, and servers that are none. Runs without the test bed.
 
 use lilt_docker::Engine;
 use lilt_model::Class;

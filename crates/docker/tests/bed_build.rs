@@ -40,7 +40,7 @@ async fn builds_tags_and_pushes() {
     assert!(pushed.digest.starts_with("sha256:"), "{pushed:?}");
     assert!(!steps.is_empty());
 
-    // What was pushed is what was built: use it as a base image, straight from the registry.
+    // Use the pushed image as a base image, directly from the registry.
     let pinned = format!("{}@{}", Reference::parse(&reference).unwrap().familiar_name(), pushed.digest);
     let empty = Context::new(&[]);
     let check = empty.request(&format!("FROM {pinned}\nRUN echo {salt} && cat /hello.txt\n"));
@@ -106,7 +106,7 @@ async fn ignored_files_are_not_sent() {
     ];
     let (built, told) = build_telling(&request).await;
     let _image = built.unwrap();
-    // The rules are the caller's alone: the context's own .dockerignore is a file like others.
+    // Only the caller's rules count: the context's .dockerignore is a regular file.
     assert_eq!(output(&told), [".", "./.dockerignore", "./docs", "./docs/keep.md", "./keep.txt"]);
 }
 
@@ -224,12 +224,12 @@ async fn network_and_cache_reach_the_build() {
     let (built, told) = build_telling(&request).await;
     let _image = built.unwrap();
     assert_eq!(output(&told), ["lo"], "nothing but itself");
-    // One that is not there is no error: the first build of all has none.
+    // A missing cache image is no error: the first build has none.
     let imports = |progress: &BuildProgress| matches!(progress, BuildProgress::Started { name, .. } if name.contains(&request.build.cache_from[0]));
     assert!(told.iter().any(imports), "{told:?}");
 }
 
-/// The engine has the base image, and its registry cannot be asked: only `pull` minds.
+/// The engine has the base image, and its registry is unreachable: only `pull` fails.
 #[tokio::test]
 async fn pull_option_updates_base_images() {
     let name = format!("localhost:1/{}:v1", unique("lilt-pull"));
@@ -245,7 +245,7 @@ async fn pull_option_updates_base_images() {
     assert_eq!(failure.location.map(|location| location.line), Some(1));
 }
 
-/// A Dockerfile as long projects have them: the place and the output of what fails, wherever it is.
+/// A long Dockerfile: location and output of a failing step, wherever it is.
 #[tokio::test]
 async fn failures_are_placed_in_stages_and_here_documents() {
     let context = Context::new(&[("file", "x")]);

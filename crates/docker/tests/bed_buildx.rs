@@ -1,4 +1,4 @@
-//! Builders of `docker buildx`. The one here is BuildKit in the bed's own engine, reached as a remote one.
+//! Builders of `docker buildx`. This one is the BuildKit of the test bed's engine, reached as a remote builder.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-/// A builder that the test's own configuration of Docker names and chooses.
+/// A builder in a Docker configuration of the test.
 struct Builder {
     folder: tempfile::TempDir,
 }
@@ -34,7 +34,7 @@ impl Builder {
                 tokio::spawn(bridge(client));
             }
         });
-        // The plugins of the bed's configuration, which is not to be changed.
+        // The plugins of the test bed's configuration, which must not change.
         let plugins = Path::new(&std::env::var("DOCKER_CONFIG").unwrap()).join("cli-plugins");
         std::os::unix::fs::symlink(plugins, builder.folder.path().join("cli-plugins")).unwrap();
         builder.docker(&[
@@ -76,7 +76,7 @@ impl Builder {
     }
 }
 
-/// The engine hands connections over to its BuildKit.
+/// The engine passes connections to its BuildKit.
 async fn bridge(mut client: UnixStream) {
     let engine = bed::engine().address().trim_start_matches("unix://").to_owned();
     let mut engine = UnixStream::connect(engine).await.unwrap();
@@ -112,7 +112,7 @@ async fn chosen_builder_is_used() {
         base: context.path().to_owned(),
         patterns: patterns.iter().map(|pattern| (*pattern).to_owned()).collect(),
     };
-    // More than one list with exceptions: more than a .dockerignore can say.
+    // More than one list with exceptions, which a .dockerignore cannot express.
     request.build.context.ignores =
         vec![rule(&["*.key", "node_modules", "docs", "!docs/keep.md"]), rule(&["odd", "!odd/x.txt"])];
     request.build.build_args = vec![("WORD".into(), "a b".into())];
@@ -138,7 +138,7 @@ async fn chosen_builder_is_used() {
     let labels = ["image", "inspect", "--format", "{{index .Config.Labels \"dev.tilt.built\"}}", &image.id];
     let labels = Command::new("docker").args(labels).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&labels.stdout).trim(), "true");
-    // The same content is the same image, and steps come from the cache.
+    // The same content results in the same image, and steps come from the cache.
     let (again, told) = builder.build(&request, "").await;
     assert_eq!(again.unwrap().id, image.id);
     assert!(told.iter().any(|progress| matches!(progress, BuildProgress::Finished { cached: true, .. })));
@@ -169,7 +169,7 @@ async fn every_argument_reaches_the_builder() {
     assert!(told.iter().any(imports), "{told:?}");
     assert_eq!(bed::engine().image_id(&named).await.unwrap().as_deref(), Some(image.id.as_str()));
 
-    // Only who asks for newer base images minds that nobody can be asked.
+    // The unreachable registry only matters if newer base images are requested.
     let mut request = context.request("FROM localhost:1/nobody:v1\n");
     request.build.pull = true;
     let failure = builder.build(&request, "far").await.0.err().unwrap();
@@ -194,7 +194,7 @@ async fn failures_have_location_and_cause() {
     assert!(failure.message.contains("nobody"), "{failure}");
 }
 
-/// The engine's own builder makes one image for several platforms by the way of the program.
+/// With the engine's own builder, images for several platforms are built by buildx.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_platforms_in_one_image() {
     let context = Context::new(&[("file", &bed::unique("x"))]);

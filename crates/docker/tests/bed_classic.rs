@@ -79,7 +79,7 @@ async fn archive_contains_the_context() {
         })
         .collect();
     assert_eq!(steps[0], "[1/7] FROM busybox AS one false", "{steps:?}");
-    // The labels are steps of this builder.
+    // This builder adds labels in steps.
     assert_eq!(steps.len(), 7, "{steps:?}");
 
     let (again, told) = build(&request).await;

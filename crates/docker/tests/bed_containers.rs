@@ -1,4 +1,4 @@
-//! Containers of the bed's engine, as live updates change them where the engine is the cluster's.
+//! Changes containers of the test bed's engine, as live updates do where cluster and engine are the same.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use lilt_docker::{Access, Engine, ExecOutput};
 use lilt_model::Timestamp;
 
-/// Ended and removed with the test.
+/// Killed and removed with the test.
 struct Container(String);
 
 impl Container {
@@ -52,14 +52,14 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(ToString::to_string).collect()
 }
 
-/// What a line of shell prints in a container.
+/// Returns the output of a shell command in a container.
 async fn told(engine: &Engine, container: &Container, line: &str) -> String {
     let executed = engine.execute(&container.0, &words(&["sh", "-c", line]), None).await.unwrap();
     assert_eq!(executed.code, 0, "{line}: {executed:?}");
     String::from_utf8(executed.stdout).unwrap()
 }
 
-/// Somebody who may write nowhere there gets files of their own all the same.
+/// A user without write permission still gets files, as their owner.
 #[tokio::test]
 async fn files_belong_to_the_containers_user() {
     let engine = bed::engine();
@@ -74,7 +74,7 @@ async fn files_belong_to_the_containers_user() {
     }
 }
 
-/// Their names are those of the container's own files: this machine, where the engine runs, has none such.
+/// The user names exist only in the container, not on the engine's host.
 #[tokio::test]
 async fn user_name_is_resolved_in_the_container() {
     let engine = bed::engine();
@@ -115,12 +115,12 @@ async fn command_output_is_streamed() {
     };
     let line = words(&["sh", "-c", "pwd; id -u >&2; exit 7"]);
     assert_eq!(engine.execute_streaming(&container.0, &line, None, tell).await.unwrap(), 7);
-    // Two streams: which of them is read first is chance.
+    // The order of the two streams is random.
     heard.sort();
     assert_eq!(heard, [(1, "/etc\n".to_owned()), (2, "1234\n".to_owned())]);
 }
 
-/// Also what is another's: it was put by the engine, for which users do not count.
+/// Also files of other owners: the engine wrote them, which ignores permissions.
 #[tokio::test]
 async fn paths_of_any_owner_are_removed() {
     let engine = bed::engine();
@@ -129,7 +129,7 @@ async fn paths_of_any_owner_are_removed() {
     let named: Vec<(&str, &str)> = files.iter().map(|file| (file.as_str(), "x")).collect();
     engine.put_archive(&container.0, archive(&named)).await.unwrap();
     let mut paths: Vec<String> = files[1..].iter().map(|file| format!("/{file}")).collect();
-    // A program of the image's, and nothing.
+    // One program and nothing else.
     paths.extend(words(&["/bin/wget", "/no/such/thing"]));
     engine.remove_paths(&container.0, &paths).await.unwrap();
     let left = told(&engine, &container, "find /srv -type f; ls /bin/wget 2>/dev/null; id -u").await;
@@ -139,7 +139,7 @@ async fn paths_of_any_owner_are_removed() {
     assert!(failure.to_string().contains("/proc/self/status"), "{failure}");
 }
 
-/// Writing needs no program of the image; removing does, and says so.
+/// Writing needs no program in the image; removing does, and the failure says so.
 #[tokio::test]
 async fn image_without_programs_takes_files() {
     let engine = bed::engine();
@@ -191,7 +191,7 @@ async fn recent_readers_are_not_removed_as_abandoned() {
     let engine = bed::engine();
     let image = engine.image_configuration("busybox").await.unwrap().unwrap();
     let look = engine.open_image(&image.id, "a test: abandoned").await.unwrap();
-    // Those of other tests that run now are younger than that.
+    // Those of concurrent tests are younger.
     engine.remove_abandoned_readers(Timestamp(1_000_000)).await.unwrap();
     assert!(look.find("/bin/sh").await.unwrap().is_some());
     assert!(look.close().await.unwrap());

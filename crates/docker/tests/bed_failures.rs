@@ -1,4 +1,4 @@
-//! What goes wrong with builds and pushes, on the test bed's engine.
+//! Failing builds and pushes, on the test bed's engine.
 #![expect(clippy::disallowed_methods, reason = "tests use this machine's files, processes and environment")]
 
 #[path = "support/bed.rs"]
@@ -119,7 +119,7 @@ async fn dropped_build_stops_in_the_engine() {
     sleeper.wait_until_gone().await;
 }
 
-/// A build that sleeps, in a process that can be found among the machine's.
+/// A build that sleeps, in a process that can be found on this machine.
 struct Sleeper {
     mark: String,
     request: BuildRequest,
@@ -158,7 +158,8 @@ fn is_running(mark: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("Linux lists its processes").flatten();
     processes.into_iter().any(|process| {
         let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-        // The engine's own processes carry the Dockerfile's text; the sleeper has the mark as a whole argument.
+        // The engine's processes contain the Dockerfile's text; the sleeping process has the marker as a whole
+        // argument.
         line.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes())
     })
 }

@@ -1,4 +1,4 @@
-//! The bed's engine as other machines' engines are reached: over TCP, over TLS, by a context.
+//! Reaches the test bed's engine like one on another host: over TCP, over TLS, through a context.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -33,7 +33,7 @@ fn connect(variables: &[(&str, &str)], home: Option<&Path>) -> Result<Engine, Fa
     Engine::connect(&|name| variables.get(name).map(|value| (*value).to_owned()), home)
 }
 
-/// A session, a build, a tag: all ways of speaking to an engine.
+/// A session, a build and a tag use every kind of request.
 async fn builds(engine: &Engine) -> Result<(), Failure> {
     let context = Context::new(&[("file", "x")]);
     let request =
@@ -47,7 +47,7 @@ async fn builds(engine: &Engine) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Who signs, and what was signed.
+/// A certificate authority and a certificate that it signed.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -69,7 +69,7 @@ impl Authority {
         (parameters.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
     }
 
-    /// A folder as DOCKER_CERT_PATH names one.
+    /// A folder for DOCKER_CERT_PATH.
     fn folder(&self, trusted: &Authority) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let (certificate, key) = self.sign("client");
@@ -80,7 +80,7 @@ impl Authority {
     }
 }
 
-/// Stands before the bed's engine and lets nobody through without a certificate. Ends with the test's runtime.
+/// A TLS proxy before the test bed's engine that requires client certificates. Ends with the test's runtime.
 async fn tls_proxy(authority: &Authority) -> String {
     let (certificate, key) = authority.sign("localhost");
     let certificates = |pem: &str| {
@@ -132,7 +132,7 @@ async fn engine_is_reached_over_tls() {
         "{failure}"
     );
     assert!(failure.hint.as_ref().unwrap().contains("signed by ca.pem"), "{failure}");
-    // Who does not look does not mind.
+    // Accepted without verification.
     builds(&engine(distrustful.path(), "DOCKER_TLS")).await.unwrap();
 
     let stranger = other.folder(&authority);
@@ -162,7 +162,7 @@ async fn context_certificates_are_used() {
     let engine = connect(&[], Some(home.path())).unwrap();
     assert_eq!(engine.address(), host);
     builds(&engine).await.unwrap();
-    // A host in the environment counts more.
+    // A host in the environment wins.
     let socket = format!("unix://{}", socket().display());
     let engine = connect(&[("DOCKER_HOST", &socket)], Some(home.path())).unwrap();
     assert_eq!(engine.address(), socket);

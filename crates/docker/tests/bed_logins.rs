@@ -1,5 +1,5 @@
-//! Registries that want a login, before the bed's own: pulls of base images and pushes, by every way that Docker keeps
-//! logins in.
+//! Registries that require credentials, in front of the test bed's: pulls of base images and pushes, with every place
+//! where Docker stores credentials.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -22,16 +22,16 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// How a registry asks who one is.
+/// How a registry authenticates.
 #[derive(Clone, Copy, PartialEq)]
 enum Asks {
-    /// For name and password.
+    /// With user name and password.
     Basic,
-    /// For a token, which is given for an identity token.
+    /// With a token, which an identity token is exchanged for.
     Bearer,
 }
 
-/// A door before the bed's registry. Ends with the test's runtime.
+/// An authenticating proxy before the test bed's registry. Ends with the test's runtime.
 async fn guarded(asks: Asks) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let host = format!("localhost:{}", listener.local_addr().unwrap().port());
@@ -48,7 +48,7 @@ async fn serve(mut client: TcpStream, asks: Asks, host: String) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         match client.read_u8().await {
-            // A try with TLS: Go goes on without it when it hears plain words.
+            // A TLS handshake: Go falls back to HTTP when the response is plain text.
             Ok(0x16) if head.is_empty() => {
                 return drop(client.write_all(b"HTTP/1.0 400 Bad Request\r\n\r\n").await);
             }
@@ -66,7 +66,7 @@ async fn serve(mut client: TcpStream, asks: Asks, host: String) {
         let mut form = vec![0; length];
         client.read_exact(&mut form).await.unwrap();
         let known = String::from_utf8_lossy(&form).contains("refresh_token=identity");
-        // Whoever comes with a password instead is turned away, as real ones do.
+        // As in real registries, a password is rejected where a token is required.
         let (status, token) = match known {
             true => ("200 OK", json!({"access_token": "good"}).to_string()),
             false => ("401 Unauthorized", String::new()),
@@ -89,7 +89,7 @@ async fn serve(mut client: TcpStream, asks: Asks, host: String) {
         let answer = format!(
             "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: {challenge}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
         );
-        // Whoever is turned away may be gone already.
+        // A rejected client may have disconnected.
         return drop(client.write_all(answer.as_bytes()).await);
     }
     let mut registry = TcpStream::connect(bed::registry()).await.unwrap();
@@ -103,7 +103,7 @@ async fn serve(mut client: TcpStream, asks: Asks, host: String) {
     let _ = tokio::io::copy_bidirectional(&mut client, &mut registry).await;
 }
 
-/// An engine for somebody whose Docker is configured so, with a helper that knows these logins.
+/// An engine with this Docker configuration and a credential helper that has these credentials.
 fn engine(folder: &Path, config: &Value, buildkit: &str) -> Engine {
     std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
@@ -117,7 +117,7 @@ fn engine(folder: &Path, config: &Value, buildkit: &str) -> Engine {
     Engine::connect(&environment, None).unwrap()
 }
 
-/// A program that Docker asks for logins.
+/// A credential helper.
 fn helper(folder: &Path, name: &str, secret: &Value) {
     let path = folder.join(format!("docker-credential-{name}"));
     let script = format!(
@@ -164,7 +164,7 @@ async fn credentials_are_found_in_every_place() {
     }
     let asked = std::fs::read_to_string(folder.path().join("asked")).unwrap();
     assert!(asked.lines().all(|line| line.starts_with("get ")), "{asked}");
-    // The classic builder is told beforehand, and builds slowly.
+    // The classic builder gets credentials in advance.
     for (host, config) in [&cases[1], &cases[4]] {
         round_trip(&engine(folder.path(), config, "0"), host).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Podman's own socket, of Debian's Podman: what the engine's API is there, and what it is not.
+//! Tests against the socket of Debian's Podman.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Podman with images of its own, until the test ends.
+/// Podman with its own images, until the test ends.
 struct Podman {
     service: Child,
     folder: tempfile::TempDir,
@@ -27,19 +27,19 @@ struct Podman {
 
 impl Podman {
     async fn new() -> Self {
-        // It says what to do if the bed is not up.
+        // Panics with instructions if the test bed is not up.
         drop(bed::engine());
         let folder = tempfile::Builder::new().prefix("lilt-podman-").tempdir().unwrap();
         let home = folder.path().to_owned();
         let at = |name: &str| home.join(name).display().to_string();
         let registry = registry();
-        // The bed's registry has what Docker Hub has, for lack of a network.
+        // The test bed's registry stands for Docker Hub, because there is no network.
         let registries = format!(
             "unqualified-search-registries = [\"docker.io\"]\n\
              [[registry]]\nprefix = \"docker.io\"\nlocation = \"{registry}\"\ninsecure = true\n\
              [[registry]]\nlocation = \"{registry}\"\ninsecure = true\n"
         );
-        // Debian's own runtime wants the cgroups of a machine with systemd.
+        // Debian's default runtime needs cgroups of systemd.
         let settings = format!(
             "[containers]\nnetns = \"host\"\n[engine]\nruntime = \"runc\"\ncgroup_manager = \"cgroupfs\"\n\
              [engine.runtimes]\nrunc = [\"{}\"]\n",
@@ -119,13 +119,13 @@ async fn podman_builds_tags_and_pushes() {
     engine.tag(&built.id, &reference).await.unwrap();
     let pushed = engine.push(&reference, |_| {}, CancellationToken::new()).await.unwrap();
     assert!(pushed.digest.starts_with("sha256:"), "{pushed:?}");
-    // The bed's own engine finds it there.
+    // The test bed's engine finds it there.
     assert_eq!(
         bed::engine().digest_in_registry(&reference).await.unwrap().as_deref(),
         Some(pushed.digest.as_str())
     );
 
-    // The same again comes from the cache, and is the same.
+    // The second build comes from the cache and has the same id.
     let (again, told) = podman.build(&request).await;
     assert_eq!(again.unwrap().id, built.id);
     let cached = |it: &BuildProgress| matches!(it, BuildProgress::Finished { name, cached: true, .. } if name.contains("RUN"));

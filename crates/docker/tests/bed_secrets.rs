@@ -1,4 +1,4 @@
-//! What the steps of a build may use of this machine: secrets, ssh agents, keys.
+//! What build steps may use of this machine: secrets, ssh agents, keys.
 #![expect(clippy::disallowed_methods, reason = "tests use this machine's files, processes and environment")]
 
 #[path = "support/bed.rs"]
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use bed::{Context, build, build_telling, output};
 use lilt_docker::SshSource;
 
-/// Asks the agent of a step for the names of its keys.
+/// Lists the names of the keys of a step's agent.
 const LIST: &str = "\
 import os, socket, struct
 agent = socket.socket(socket.AF_UNIX)
@@ -24,7 +24,7 @@ for _ in range(struct.unpack('>I', answers.read(4))[0]):
     print('key', text().decode())
 ";
 
-/// A Dockerfile whose steps print the keys that each mount lets them use.
+/// A Dockerfile whose steps print the keys that each mount provides.
 fn listing(context: &Context, mounts: &[&str]) -> String {
     let steps = mounts
         .iter()
@@ -43,7 +43,7 @@ fn key(folder: &Path, name: &str, passphrase: &str) -> PathBuf {
     path
 }
 
-/// An agent as a user has one.
+/// A user's agent.
 struct Agent {
     process: Child,
     socket: PathBuf,
@@ -59,7 +59,7 @@ impl Agent {
             .stdout(Stdio::piped())
             .spawn()
             .expect("ssh-agent is there");
-        // It says where it listens when it does.
+        // It prints its address when it listens.
         let mut line = String::new();
         let said = process.stdout.take().expect("it is piped");
         std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut line).expect("it speaks");

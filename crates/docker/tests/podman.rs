@@ -1,4 +1,4 @@
-//! An engine that answers as Podman's documentation says its socket does. Needs nothing but this machine.
+//! A server that responds as Podman's socket does according to its documentation. Runs without the test bed.
 #![expect(clippy::disallowed_methods, reason = "the test writes the files that are built")]
 
 use lilt_docker::{BuildProgress, BuildRequest, Engine};
@@ -12,7 +12,7 @@ const PING: &str = "HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nBuildkit-Version: \r
     Libpod-Api-Version: 5.4.0\r\nContent-Length: 2\r\n\r\nOK";
 const ID: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// One request to its end, headers and body; none when the client has gone.
+/// Reads one request with headers and body; none when the client has disconnected.
 async fn request(stream: &mut UnixStream) -> Option<String> {
     let mut seen = Vec::new();
     let mut piece = [0; 8192];
@@ -34,7 +34,7 @@ fn json(body: &str) -> String {
     )
 }
 
-/// Answers and notes what it was asked, until the test ends.
+/// Responds and records requests until the test ends.
 fn serve(listener: UnixListener, build: String) -> tokio::sync::mpsc::UnboundedReceiver<String> {
     // Unbounded: a handful of requests.
     let (seen, requests) = tokio::sync::mpsc::unbounded_channel();

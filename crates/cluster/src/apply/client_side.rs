@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_carries_a_copy_of_itself_if_that_has_room() {
+    fn last_applied_is_recorded_unless_too_large() {
         let small = json!({"kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
         assert_eq!(last_applied(&annotated(&small)), small);
         let large =
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_edited_is_kept() {
+    fn edited_entries_are_kept() {
         let before = json!({"data": {"a": "1", "b": "1", "c": "1"}});
         let mut wanted = json!({"data": {"a": "2", "b": "2", "new": "n"}});
         let now = json!({"data": {"a": "1", "b": "edited", "c": "1"}});

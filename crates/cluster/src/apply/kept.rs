@@ -26,9 +26,9 @@ pub struct KeptObject {
 impl fmt::Display for KeptObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Keeping {} ({CREATE_ONCE}): not as its manifest says", self.object)?;
-        let told: Vec<&str> = self.fields.iter().take(MAX_LISTED_FIELDS).map(String::as_str).collect();
-        if !told.is_empty() {
-            write!(f, ": {}", told.join(", "))?;
+        let listed: Vec<&str> = self.fields.iter().take(MAX_LISTED_FIELDS).map(String::as_str).collect();
+        if !listed.is_empty() {
+            write!(f, ": {}", listed.join(", "))?;
         }
         if self.fields.len() > MAX_LISTED_FIELDS {
             write!(f, " and {} more", self.fields.len() - MAX_LISTED_FIELDS)?;
@@ -57,15 +57,16 @@ impl Cluster {
         let kind = found.map_err(|error| self.failure("asking which kinds it knows", &error))?;
         let Some(kind) = kind else { return Ok(None) };
         let target = self.target(&object, kind);
-        let there = target.api.get_opt(&target.object.name).await.map_err(|error| target.refused(&error))?;
-        let Some(there) = there.filter(|there| there.metadata.deletion_timestamp.is_none()) else {
+        let current =
+            target.api.get_opt(&target.object.name).await.map_err(|error| target.refused(&error))?;
+        let Some(current) = current.filter(|current| current.metadata.deletion_timestamp.is_none()) else {
             return Ok(None);
         };
         let manifest = &as_written(manifest);
         let fields = match target.diff(manifest, ServerSideApply::Auto).await {
             Ok(changes) => {
                 let changed = changes.into_iter().map(|change| change.path).filter(|path| is_content(path));
-                let fields: Vec<String> = changed.chain(added(&there, manifest)).collect();
+                let fields: Vec<String> = changed.chain(added(&current, manifest)).collect();
                 if fields.is_empty() {
                     return Ok(None);
                 }
@@ -123,11 +124,11 @@ fn is_content(path: &str) -> bool {
 
 /// Returns entries of a ConfigMap or Secret that the manifest lacks. An apply would leave them, so a dry run does not
 /// report them.
-fn added(there: &DynamicObject, manifest: &Value) -> Vec<String> {
+fn added(current: &DynamicObject, manifest: &Value) -> Vec<String> {
     let holds = |part: &str, key: &str| manifest.get(part).is_some_and(|it| it.get(key).is_some());
     let mut fields = Vec::new();
     for part in ["data", "binaryData"] {
-        let Some(entries) = there.data.get(part).and_then(Value::as_object) else { continue };
+        let Some(entries) = current.data.get(part).and_then(Value::as_object) else { continue };
         let unnamed = entries.keys().filter(|key| !holds(part, key) && !holds("stringData", key));
         fields.extend(unnamed.map(|key| format!("{part}.{key}")));
     }
@@ -141,23 +142,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_is_told_and_what_the_manifest_names_is_not() {
-        let there: DynamicObject = serde_json::from_value(json!({"metadata": {"name": "login"},
+    fn added_entries_are_reported_and_named_ones_are_not() {
+        let current: DynamicObject = serde_json::from_value(json!({"metadata": {"name": "login"},
             "data": {"a": "", "b": "", "c": ""}, "binaryData": {"d": ""}}))
         .expect("it is an object");
         let manifest = json!({"data": {"a": "1"}, "stringData": {"b": "1"}});
-        assert_eq!(added(&there, &manifest), ["data.c", "binaryData.d"]);
+        assert_eq!(added(&current, &manifest), ["data.c", "binaryData.d"]);
     }
 
     #[test]
-    fn what_the_cluster_wrote_is_not_compared() {
+    fn server_written_metadata_is_not_compared() {
         let returned =
             json!({"metadata": {"name": "a", "uid": "1", "resourceVersion": "2"}, "data": {"uid": "3"}});
         assert_eq!(as_written(&returned), json!({"metadata": {"name": "a"}, "data": {"uid": "3"}}));
     }
 
     #[test]
-    fn notes_and_images_are_no_content() {
+    fn metadata_and_images_are_no_content() {
         let content = [
             "data.TOKEN",
             "data.the.image",
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_how_to_delete_it() {
+    fn kept_object_message_lists_fields_and_command() {
         let object = ObjectRef {
             api_version: "v1".into(),
             kind: "Secret".into(),

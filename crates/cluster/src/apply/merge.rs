@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_applied_and_is_not_wanted_goes_and_what_others_added_stays() {
+    fn removed_fields_vanish_and_fields_of_others_stay() {
         let before = pod(json!({"containers": [{"name": "a", "image": "1", "tty": true}, {"name": "old"}],
             "nodeName": "n", "finalizers": ["mine"]}));
         let wanted =
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_is_of_one_kind() {
+    fn volume_with_another_source_is_replaced() {
         let wanted = pod(json!({"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}));
         let current =
             pod(json!({"volumes": [{"name": "v", "configMap": {"name": "c", "defaultMode": 420}}]}));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_whose_elements_cannot_be_told_apart_are_replaced() {
+    fn lists_without_unique_keys_are_replaced() {
         let twice = pod(json!({"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}));
         let current = pod(json!({"env": [{"name": "A", "value": "0"}, {"name": "B"}]}));
         assert_eq!(three_way(&Value::Null, &twice, &current), twice);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_says_what_differs() {
+    fn patch_contains_only_differences() {
         let from = json!({"a": 1, "b": {"c": [1], "d": 2}, "e": 3});
         let to = json!({"a": 1, "b": {"c": [2], "d": 2}, "f": {"g": 1}});
         assert_eq!(patch(&from, &to), Some(json!({"b": {"c": [2]}, "e": null, "f": {"g": 1}})));

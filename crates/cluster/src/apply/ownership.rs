@@ -122,13 +122,14 @@ impl Conflict {
 
 pub(super) fn conflicts(status: &Status) -> Vec<Conflict> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
-    let told = causes.filter(|cause| cause.reason == "FieldManagerConflict");
-    told.map(|cause| Conflict {
-        // For example: conflict with "kubectl-edit" using apps/v1
-        manager: cause.message.split('"').nth(1).unwrap_or("somebody").to_owned(),
-        field: cause.field.clone(),
-    })
-    .collect()
+    let conflicts = causes.filter(|cause| cause.reason == "FieldManagerConflict");
+    conflicts
+        .map(|cause| Conflict {
+            // For example: conflict with "kubectl-edit" using apps/v1
+            manager: cause.message.split('"').nth(1).unwrap_or("somebody").to_owned(),
+            field: cause.field.clone(),
+        })
+        .collect()
 }
 
 /// Formats managers and fields, for example `kubectl-edit (.data.key, .data.other), helm (.spec.replicas)`.
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn who_applied_last_is_known() {
+    fn apply_by_another_tool_is_detected() {
         let entry = |manager: &str, operation: &str| json!({"manager": manager, "operation": operation});
         let ours = entry(FIELD_MANAGER, "Apply");
         assert!(!is_applied_over(&meta(json!([ours]))));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_client_side_tools_set_becomes_ours() {
+    fn client_side_fields_are_taken_over() {
         let noted = json!({"f:metadata": {"f:annotations": {format!("f:{LAST_APPLIED}"): {}}}, "f:data": {"f:a": {}}});
         let before = meta(json!([
             {"manager": "kubectl-client-side-apply", "operation": "Update", "apiVersion": "v1", "fieldsV1": noted},
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_autoscaler_is_told_from_a_person() {
+    fn autoscaler_is_distinguished_from_kubectl_scale() {
         let scaled = |manager: &str| {
             meta(json!([{"manager": manager, "operation": "Update", "subresource": "scale", "fieldsV1": {}}]))
         };

@@ -53,7 +53,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn retain_fields_the_time_between_counts() {
+    async fn timeout_stands_still_while_paused() {
         let limit = PausableTimeout::new(SECOND * 3);
         let work = async {
             tokio::time::sleep(SECOND).await;

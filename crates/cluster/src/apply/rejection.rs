@@ -42,7 +42,7 @@ pub(super) fn quota(object: &ObjectRef, status: &Status) -> Failure {
 
 /// An immutable field changed, and deleting the object would lose more than the object itself.
 pub(super) fn not_replaceable(object: &ObjectRef, status: &Status) -> Failure {
-    let goes = match object.kind.as_str() {
+    let loss = match object.kind.as_str() {
         "CustomResourceDefinition" => "all objects of its kind",
         "Namespace" => "all that is in it",
         _ => "its data",
@@ -53,7 +53,7 @@ pub(super) fn not_replaceable(object: &ObjectRef, status: &Status) -> Failure {
         namespace => format!(" -n {namespace}"),
     };
     rejected(object, status).hint(format!(
-        "this cannot be changed in place, and {goes} would go with the object, so that it is not deleted and made anew: \
+        "this cannot be changed in place, and {loss} would go with the object, so that it is not deleted and made anew: \
          say in the YAML what the cluster has, or delete it yourself \
          (`kubectl delete {kind} {}{place}`) and trigger the resource",
         object.name

@@ -58,8 +58,8 @@ impl Target<'_> {
             )));
         }
         if !taken.is_empty() {
-            let whose = ownership::describe_owners(&taken);
-            remarks.push(Remark::note(format!("{}: took fields from {whose}", self.object)));
+            let owners = ownership::describe_owners(&taken);
+            remarks.push(Remark::note(format!("{}: took fields from {owners}", self.object)));
         }
         self.patch(&body, options.dry, true).await
     }
@@ -81,8 +81,8 @@ impl Target<'_> {
         let patch = json!({"metadata": {"managedFields": takeover.entries}});
         self.api.patch_metadata(&self.object.name, &parameters, &Patch::Merge(patch)).await?;
         if !takeover.from.is_empty() {
-            let whose = takeover.from.join(", ");
-            remarks.push(Remark::note(format!("{}: took over what {whose} had applied", self.object)));
+            let owners = takeover.from.join(", ");
+            remarks.push(Remark::note(format!("{}: took over what {owners} had applied", self.object)));
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_texts_of_a_secret_are_data() {
+    fn string_data_of_secret_becomes_data() {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"managedFields": []},
             "data": {"a": "eA=="}, "stringData": {"b": "x"}});
         let expected =

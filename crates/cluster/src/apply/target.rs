@@ -240,10 +240,10 @@ impl Target<'_> {
                 self.api.get_metadata_opt(&self.object.name).await.map_err(|error| self.refused(&error))?;
             let Some(leaving) = current.filter(|object| object.metadata.uid.as_deref() == uid) else { break };
             let grace = leaving.metadata.deletion_grace_period_seconds.unwrap_or(0);
-            let patience = DELETION_TIMEOUT + Duration::from_secs(u64::try_from(grace).unwrap_or(0));
-            if since.elapsed() > patience {
+            let timeout = DELETION_TIMEOUT + Duration::from_secs(u64::try_from(grace).unwrap_or(0));
+            if since.elapsed() > timeout {
                 let finalizers = leaving.metadata.finalizers.unwrap_or_default();
-                return Err(not_deleted(&self.object, patience, &finalizers));
+                return Err(not_deleted(&self.object, timeout, &finalizers));
             }
             pause().await;
         }

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_that_reads_gets_nothing_and_what_it_says_is_kept() {
+    async fn plugin_gets_empty_stdin_and_its_stderr_is_kept() {
         let failed = run(&shell("cat; echo $GREETING no ticket >&2; exit 3"), &PluginOutput::default())
             .await
             .err()
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_are_read() {
+    async fn plugin_output_is_parsed() {
         let credentials =
             run(&shell(&answer(r#"{"token": "abc"}"#)), &PluginOutput::default()).await.ok().unwrap();
         assert_eq!(credentials.token, Some(HeaderValue::from_static("Bearer abc")));

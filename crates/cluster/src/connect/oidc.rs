@@ -86,8 +86,8 @@ impl Oidc {
             let message = "cannot renew its id-token: the identity provider sent none (was the scope `openid` requested?)";
             return Err(failed(message.to_owned()));
         };
-        let credentials = parse_token(&token)
-            .map_err(|cause| failed(format!("was credentials an id-token that {cause}")))?;
+        let credentials =
+            parse_token(&token).map_err(|cause| failed(format!("was given an id-token that {cause}")))?;
         let mut changes = vec![(ID_TOKEN, token)];
         changes.extend(response.refresh_token.filter(|it| !it.is_empty()).map(|it| (REFRESH_TOKEN, it)));
         changes.retain(|(field, value)| self.field(field) != Some(value));

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_says_which_and_for_whom_none() {
+    fn proxy_follows_environment_and_no_proxy() {
         let with_login = "http://me:secret@proxy.example.com:3128/";
         assert_eq!(proxy("https://api.example.com:6443").as_deref(), Some(with_login));
         assert_eq!(proxy("http://api.example.com").as_deref(), Some("http://plain.example.com:80/"));

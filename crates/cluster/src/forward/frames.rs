@@ -1,7 +1,7 @@
-//! As much of SPDY/3.1 as port forwarding needs: the protocol that API server, kubelet and container runtimes speak.
+//! The part of SPDY/3.1 that port forwarding needs. API servers, kubelets and container runtimes use it.
 //!
-//! Header blocks go out as zlib's stored blocks, which every reader takes and nothing must be compressed for; those
-//! that come in say nothing that matters here and are passed over.
+//! Header blocks are sent as uncompressed zlib blocks, which every reader supports. Received header blocks contain
+//! nothing relevant and are skipped.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -13,23 +13,23 @@ const RST_STREAM: u16 = 3;
 const PING: u16 = 6;
 const GOAWAY: u16 = 7;
 const FIN: u8 = 1;
-/// The status of a stream that its owner does not want any more.
+/// The status of a stream that its owner cancels.
 const CANCEL: u32 = 5;
 const HEAD: usize = 8;
-/// Control frames here are tiny; a longer one is no SPDY.
-const LONGEST_CONTROL: usize = 64 * 1024;
-/// A frame's length has 24 bits; less keeps others from waiting.
-pub(super) const LONGEST_DATA: usize = 64 * 1024;
+/// Control frames are tiny here; a longer one is not SPDY.
+const MAX_CONTROL: usize = 64 * 1024;
+/// Frames could be longer (24 bits), but would delay those of other streams.
+pub(super) const MAX_DATA: usize = 64 * 1024;
 
-/// What comes in.
+/// A received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// A part of what a stream says.
+    /// A part of a data frame.
     Data {
         stream: u32,
         bytes: Bytes,
     },
-    /// A stream has said all.
+    /// The end of a stream.
     End {
         stream: u32,
     },
@@ -47,25 +47,25 @@ pub(super) enum Frame {
 
 #[derive(Debug, thiserror::Error)]
 #[error("the API server does not speak SPDY: {0}")]
-pub(super) struct Garbled(&'static str);
+pub(super) struct InvalidFrame(&'static str);
 
-/// Frames out of bytes; data comes as it comes, not only when a frame is whole.
+/// Decodes frames. Data is passed on as it arrives, before its frame is complete.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     /// The data frame that is being read.
-    data: Option<Rest>,
+    data: Option<PartialData>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Rest {
+struct PartialData {
     stream: u32,
     left: usize,
     fin: bool,
 }
 
 impl Decoder {
-    /// The next frame, if there is one in these bytes.
-    pub(super) fn decode(&mut self, bytes: &mut BytesMut) -> Result<Option<Frame>, Garbled> {
+    /// Returns the next frame in these bytes, if there is one.
+    pub(super) fn decode(&mut self, bytes: &mut BytesMut) -> Result<Option<Frame>, InvalidFrame> {
         loop {
             if let Some(rest) = self.data {
                 return Ok(self.data(rest, bytes));
@@ -75,11 +75,11 @@ impl Decoder {
             let (flags, length) = (head[4], u32::from_be_bytes([0, head[5], head[6], head[7]]) as usize);
             if head[0] & 0x80 == 0 {
                 bytes.advance(HEAD);
-                self.data = Some(Rest { stream: word, left: length, fin: flags & FIN != 0 });
+                self.data = Some(PartialData { stream: word, left: length, fin: flags & FIN != 0 });
                 continue;
             }
-            if word >> 16 != u32::from(CONTROL | VERSION) || length > LONGEST_CONTROL {
-                return Err(Garbled("an unknown kind of frame"));
+            if word >> 16 != u32::from(CONTROL | VERSION) || length > MAX_CONTROL {
+                return Err(InvalidFrame("an unknown kind of frame"));
             }
             if bytes.len() < HEAD + length {
                 return Ok(None);
@@ -92,8 +92,8 @@ impl Decoder {
         }
     }
 
-    fn data(&mut self, rest: Rest, bytes: &mut BytesMut) -> Option<Frame> {
-        let Rest { stream, left, fin } = rest;
+    fn data(&mut self, rest: PartialData, bytes: &mut BytesMut) -> Option<Frame> {
+        let PartialData { stream, left, fin } = rest;
         if left == 0 {
             self.data = None;
             return Some(if fin {
@@ -107,18 +107,18 @@ impl Decoder {
         }
         let part = bytes.split_to(left.min(bytes.len())).freeze();
         let left = left - part.len();
-        self.data = (left > 0 || fin).then_some(Rest { stream, left, fin });
+        self.data = (left > 0 || fin).then_some(PartialData { stream, left, fin });
         Some(Frame::Data { stream, bytes: part })
     }
 }
 
-/// None: it does not matter.
-fn control(kind: u16, mut body: Bytes) -> Result<Option<Frame>, Garbled> {
+/// Returns none for irrelevant frames.
+fn control(kind: u16, mut body: Bytes) -> Result<Option<Frame>, InvalidFrame> {
     if body.len() < 4 {
         return if kind == GOAWAY {
             Ok(Some(Frame::GoAway))
         } else {
-            Err(Garbled("a frame that is too short"))
+            Err(InvalidFrame("a frame that is too short"))
         };
     }
     let number = body.get_u32();
@@ -138,7 +138,7 @@ fn control_head(into: &mut BytesMut, kind: u16, length: usize) {
     into.put_u32(u32::try_from(length).expect("invariant: our control frames are short"));
 }
 
-/// Opens a stream. The first of a connection begins its zlib stream as well.
+/// Appends the frame that opens a stream. The first one of a connection also starts its zlib stream.
 pub(super) fn open(into: &mut BytesMut, stream: u32, headers: &[(&str, &str)]) {
     let mut block = BytesMut::new();
     put_number(&mut block, headers.len());
@@ -154,7 +154,7 @@ pub(super) fn open(into: &mut BytesMut, stream: u32, headers: &[(&str, &str)]) {
         body.put_slice(&[0x78, 0x01]);
     }
     stored(&mut body, &block);
-    // An empty one lets readers hand out what they have.
+    // An empty block makes readers process what precedes it.
     stored(&mut body, &[]);
     control_head(into, SYN_STREAM, body.len());
     into.put_slice(&body);
@@ -172,7 +172,7 @@ fn stored(into: &mut BytesMut, bytes: &[u8]) {
     into.put_slice(bytes);
 }
 
-/// At most [`LONGEST_DATA`] bytes.
+/// Encodes at most [`MAX_DATA`] bytes.
 pub(super) fn data(stream: u32, bytes: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(HEAD + bytes.len());
     frame.put_u32(stream);
@@ -219,8 +219,8 @@ mod tests {
         frames
     }
 
-    /// What was said on a stream, whatever pieces it came in.
-    fn said(frames: &[Frame], wanted: u32) -> Vec<u8> {
+    /// Returns the data of a stream, however it was split.
+    fn data_of_stream(frames: &[Frame], wanted: u32) -> Vec<u8> {
         let parts = frames.iter().filter_map(|frame| match frame {
             Frame::Data { stream, bytes } if *stream == wanted => Some(bytes.clone()),
             _ => None,
@@ -236,16 +236,19 @@ mod tests {
         bytes.put_slice(&data(3, b"world"));
         bytes.put_slice(&end(3));
         bytes.put_slice(&ping(2));
-        // A reply with headers, which are passed over, and settings, which are not asked for.
+        // A reply with headers, which are skipped, and settings, which are ignored.
         control_head(&mut bytes, SYN_REPLY, 9);
         bytes.put_slice(&[0, 0, 0, 5, 1, 2, 3, 4, 5]);
         control_head(&mut bytes, 4, 4);
         bytes.put_slice(&[0, 0, 0, 0]);
-        // The last data of a stream may say that it is.
+        // Data may be marked as the last of its stream.
         bytes.put_slice(&[0, 0, 0, 9, FIN, 0, 0, 2, b'o', b'k']);
         for piece in [1, 3, 8, 1000] {
             let frames = decode_in_pieces(&bytes, piece);
-            assert_eq!((said(&frames, 3), said(&frames, 9)), (b"hello world".to_vec(), b"ok".to_vec()));
+            assert_eq!(
+                (data_of_stream(&frames, 3), data_of_stream(&frames, 9)),
+                (b"hello world".to_vec(), b"ok".to_vec())
+            );
             let others: Vec<&Frame> = frames.iter().filter(|it| !matches!(it, Frame::Data { .. })).collect();
             let expected = [
                 Frame::Reset { stream: 7 },

@@ -1,7 +1,7 @@
-//! An open port of a tunnel as bytes to read and write.
+//! An open port of a tunnel as a byte stream.
 //!
-//! Container runtimes end both directions a second after one has ended. So a client that has said all it wants to say is
-//! not told of: it is answered for a while, and then the connection closes.
+//! Container runtimes close both directions a second after one was closed. So the end of the client's data is not
+//! passed on: the pod's response is read for a while, then the connection is closed.
 
 use std::io;
 use std::pin::Pin;
@@ -16,53 +16,53 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::PollSender;
 
+use super::demux::PortEvent;
 use super::frames;
-use super::hearing::Piece;
-use super::tunnel::{Claim, Streams, Tunnel};
-use super::{Refused, lost};
+use super::tunnel::{Lease, Streams, Tunnel};
+use super::{PortErrors, connection_lost};
 
-/// How long a complaint may come after the end of what a port says.
-const LATE: Duration = Duration::from_secs(1);
+/// How long to wait for an error after the pod has closed its side.
+const ERROR_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the pod may be silent after our side has finished writing,
 const LINGER: Duration = Duration::from_secs(10);
-/// and how long if so many connections wait for a last word already: most clients are simply gone.
-const LINGERING: usize = 32;
+/// and how long if many connections linger already: most of their clients are gone.
+const MAX_LINGERING: usize = 32;
 const BRIEF_LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct TunnelStream {
     id: u32,
-    pieces: mpsc::UnboundedReceiver<Piece>,
-    complaint: Option<oneshot::Receiver<String>>,
+    events: mpsc::UnboundedReceiver<PortEvent>,
+    error_text: Option<oneshot::Receiver<String>>,
     frames: PollSender<Bytes>,
-    /// Lives as long as its streams do, also when it is kept for nobody else.
+    /// Keeps the tunnel open until its streams are closed.
     tunnel: Tunnel,
-    /// Credentials back when our side has said all: what is left needs nobody's patience.
-    claim: Option<Claim>,
-    current: Bytes,
-    /// Since the pod has said all.
+    /// Released when our side has finished writing: the rest of the response cannot hold up others.
+    lease: Option<Lease>,
+    buffered: Bytes,
+    /// Set once the pod has closed its side.
     ended: Option<Pin<Box<Sleep>>>,
-    /// Since our side has.
+    /// Set once our side has finished writing.
     linger: Option<Linger>,
     lingering: Arc<AtomicUsize>,
-    refused: Refused,
+    errors: PortErrors,
 }
 
-/// A wait for the pod's last words.
+/// Waits for the last bytes of the pod.
 struct Linger {
-    patience: Duration,
+    timeout: Duration,
     over: Pin<Box<Sleep>>,
     others: Arc<AtomicUsize>,
 }
 
 impl Linger {
     fn begin(others: &Arc<AtomicUsize>) -> Self {
-        let crowded = others.fetch_add(1, Ordering::Relaxed) >= LINGERING;
-        let patience = if crowded { BRIEF_LINGER } else { LINGER };
-        Self { patience, over: Box::pin(tokio::time::sleep(patience)), others: Arc::clone(others) }
+        let crowded = others.fetch_add(1, Ordering::Relaxed) >= MAX_LINGERING;
+        let timeout = if crowded { BRIEF_LINGER } else { LINGER };
+        Self { timeout, over: Box::pin(tokio::time::sleep(timeout)), others: Arc::clone(others) }
     }
 
-    fn heard(&mut self) {
-        self.over.as_mut().reset(Instant::now() + self.patience);
+    fn reset(&mut self) {
+        self.over.as_mut().reset(Instant::now() + self.timeout);
     }
 }
 
@@ -73,31 +73,36 @@ impl Drop for Linger {
 }
 
 impl TunnelStream {
-    pub(super) fn new(claim: Claim, streams: Streams, refused: Refused, lingering: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(
+        lease: Lease,
+        streams: Streams,
+        errors: PortErrors,
+        lingering: Arc<AtomicUsize>,
+    ) -> Self {
         Self {
             id: streams.id,
-            pieces: streams.pieces,
-            complaint: Some(streams.complaint),
+            events: streams.events,
+            error_text: Some(streams.error_text),
             frames: PollSender::new(streams.frames),
-            tunnel: claim.tunnel().clone(),
-            claim: Some(claim),
-            current: Bytes::new(),
+            tunnel: lease.tunnel().clone(),
+            lease: Some(lease),
+            buffered: Bytes::new(),
             ended: None,
             linger: None,
             lingering,
-            refused,
+            errors,
         }
     }
 
-    /// What the pod's side says went wrong; ready when it has nothing to say.
-    fn poll_complaint(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Some(complaint) = &mut self.complaint else { return Poll::Ready(Ok(())) };
-        let said = ready!(Pin::new(complaint).poll(context));
-        self.complaint = None;
+    /// Returns the pod's error; ready without one if there is none.
+    fn poll_error_text(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(error_text) = &mut self.error_text else { return Poll::Ready(Ok(())) };
+        let said = ready!(Pin::new(error_text).poll(context));
+        self.error_text = None;
         match said {
             Ok(text) if !text.is_empty() => {
-                let (error, is_refusal) = self.refused.error(&text);
-                // A pod whose network is gone complains about every port: not once more through here.
+                let (error, is_refusal) = self.errors.error(&text);
+                // A pod without a network reports an error for every port: do not use this tunnel again.
                 if !is_refusal {
                     self.tunnel.close();
                 }
@@ -107,9 +112,10 @@ impl TunnelStream {
         }
     }
 
-    /// Nothing has come: a complaint may, and patience may end. All are asked, so that each wakes us.
-    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if let Poll::Ready(Err(error)) = self.poll_complaint(context) {
+    /// Polls what may happen without data: an error, or the end of lingering. Both are polled, so that each wakes the
+    /// task.
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Poll::Ready(Err(error)) = self.poll_error_text(context) {
             return Poll::Ready(Err(error));
         }
         match &mut self.linger {
@@ -126,27 +132,29 @@ impl AsyncRead for TunnelStream {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        while this.current.is_empty() && this.ended.is_none() {
-            match this.pieces.poll_recv(context) {
-                Poll::Ready(Some(Piece::Bytes(bytes, _room))) => this.current = bytes,
-                Poll::Ready(Some(Piece::End)) => this.ended = Some(Box::pin(tokio::time::sleep(LATE))),
-                Poll::Ready(Some(Piece::Unread)) => return Poll::Ready(Err(this.refused.unread())),
-                Poll::Ready(None) => return Poll::Ready(Err(lost())),
-                Poll::Pending => return this.poll_silence(context),
+        while this.buffered.is_empty() && this.ended.is_none() {
+            match this.events.poll_recv(context) {
+                Poll::Ready(Some(PortEvent::Bytes(bytes, _permits))) => this.buffered = bytes,
+                Poll::Ready(Some(PortEvent::End)) => {
+                    this.ended = Some(Box::pin(tokio::time::sleep(ERROR_TIMEOUT)))
+                }
+                Poll::Ready(Some(PortEvent::GivenUp)) => return Poll::Ready(Err(this.errors.given_up())),
+                Poll::Ready(None) => return Poll::Ready(Err(connection_lost())),
+                Poll::Pending => return this.poll_idle(context),
             }
             if let Some(linger) = &mut this.linger {
-                linger.heard();
+                linger.reset();
             }
         }
-        if !this.current.is_empty() {
-            let length = this.current.len().min(into.remaining());
-            into.put_slice(&this.current[..length]);
-            this.current.advance(length);
+        if !this.buffered.is_empty() {
+            let length = this.buffered.len().min(into.remaining());
+            into.put_slice(&this.buffered[..length]);
+            this.buffered.advance(length);
             return Poll::Ready(Ok(()));
         }
-        match (this.poll_complaint(context), &mut this.ended) {
+        match (this.poll_error_text(context), &mut this.ended) {
             (Poll::Ready(result), _) => Poll::Ready(result),
-            (Poll::Pending, Some(late)) => late.as_mut().poll(context).map(Ok),
+            (Poll::Pending, Some(timeout)) => timeout.as_mut().poll(context).map(Ok),
             (Poll::Pending, None) => Poll::Pending,
         }
     }
@@ -158,23 +166,23 @@ impl AsyncWrite for TunnelStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let part = &bytes[..bytes.len().min(frames::LONGEST_DATA)];
-        ready!(self.frames.poll_reserve(context)).map_err(|_| lost())?;
+        let part = &bytes[..bytes.len().min(frames::MAX_DATA)];
+        ready!(self.frames.poll_reserve(context)).map_err(|_| connection_lost())?;
         let frame = frames::data(self.id, part);
-        self.frames.send_item(frame).map_err(|_| lost())?;
+        self.frames.send_item(frame).map_err(|_| connection_lost())?;
         Poll::Ready(Ok(part.len()))
     }
 
-    /// Frames are on their way by themselves.
+    /// Frames are sent without flushing.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    /// Only remembers it. The tunnel is free for the next client.
+    /// Only recorded. The tunnel is free for the next client.
     fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.linger.is_none() {
             self.linger = Some(Linger::begin(&self.lingering));
-            self.claim = None;
+            self.lease = None;
         }
         Poll::Ready(Ok(()))
     }
@@ -182,9 +190,9 @@ impl AsyncWrite for TunnelStream {
 
 impl Drop for TunnelStream {
     fn drop(&mut self) {
-        // One that goes on is to stop at once.
+        // A stream that has not ended is reset.
         let last = if self.ended.is_some() { frames::end(self.id) } else { frames::reset(self.id) };
         self.frames.abort_send();
-        self.tunnel.send_last(last);
+        self.tunnel.send_closing(last);
     }
 }

@@ -1,9 +1,11 @@
-//! One connection to a pod through the API server, on which one port after another can be opened.
+//! One SPDY connection to a pod through the API server, on which ports are opened one after another.
 //!
-//! Making it takes a TLS handshake and three programs that connect to each other; opening a port on it takes one
-//! exchange. Its streams have no flow control of their own: one that nobody reads holds up the others. So one client has
-//! it alone, unless there are many at once ([`Tunnel::share`]); those that have closed their side may still be waiting for
-//! the last word of the pod. One that holds up others for long is given up.
+//! Establishing it takes a TLS handshake and connections between API server, kubelet and container runtime; opening a
+//! port on it takes one round trip.
+//!
+//! Its streams have no flow control: one that nobody reads holds up the others. So each client has a tunnel of its
+//! own, unless there are many clients ([`Tunnel::share`]). Clients that have finished writing do not count. A client
+//! that holds up others for long loses its connection.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,18 +23,18 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::demux::{Demux, PortEvent, PortRequest, PortStreams, data_stream};
 use super::frames;
-use super::hearing::{Hearing, Order, Pair, Piece, data_of};
 use super::pool::Pool;
 use crate::connect::Cluster;
 
-/// A tunnel may have died without a word; a new one is tried then.
-const REPLY: Duration = Duration::from_secs(5);
-/// Frames that wait for the network: enough to keep it busy, few enough that a client feels it.
-const FRAMES_AHEAD: usize = 16;
-/// Why there is no tunnel.
-pub(super) enum Refusal {
-    /// The API server answered so.
+/// A tunnel may be dead without an error; then another one is opened.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Frames waiting to be sent: enough to keep the connection busy, few enough for back pressure.
+const FRAMES_BUFFERED: usize = 16;
+/// Why a tunnel could not be opened.
+pub(super) enum OpenError {
+    /// The API server's response.
     Status(StatusCode, String),
     Error(kube::Error),
 }
@@ -43,74 +45,75 @@ pub(super) struct Tunnel(Arc<Inner>);
 struct Inner {
     pod: PodRef,
     frames: mpsc::Sender<Bytes>,
-    last_frames: mpsc::UnboundedSender<Bytes>,
-    orders: mpsc::Sender<Order>,
-    /// How many have it.
+    closing_frames: mpsc::UnboundedSender<Bytes>,
+    requests: mpsc::Sender<PortRequest>,
+    /// The number of leases.
     clients: AtomicUsize,
-    /// One of them does not read.
+    /// One of the clients does not read.
     stalled: Arc<AtomicBool>,
-    /// No new ports: it is broken, or about to end.
+    /// Opens no more ports, because it is broken or about to close.
     closed: Arc<AtomicBool>,
-    /// Streams are asked for one after another, so that their numbers go out in order.
-    turn: Semaphore,
+    /// Held while a port is opened, so that stream numbers are sent in order.
+    opening_permit: Semaphore,
     next: AtomicU32,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
-/// The two ways of an open port.
+/// The streams of an open port.
 pub(super) struct Streams {
     pub(super) id: u32,
-    pub(super) pieces: mpsc::UnboundedReceiver<Piece>,
-    /// Empty when all went well.
-    pub(super) complaint: oneshot::Receiver<String>,
+    pub(super) events: mpsc::UnboundedReceiver<PortEvent>,
+    /// Empty if there was no error.
+    pub(super) error_text: oneshot::Receiver<String>,
     pub(super) frames: mpsc::Sender<Bytes>,
 }
 
-/// The right to open a port; the tunnel is free for the next client when it is dropped.
-pub(super) struct Claim {
+/// The right to open a port. The tunnel is free for the next client when it is dropped.
+pub(super) struct Lease {
     tunnel: Tunnel,
     pool: Arc<Pool>,
 }
 
-impl Drop for Claim {
+impl Drop for Lease {
     fn drop(&mut self) {
         if self.tunnel.0.clients.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.pool.freed();
+            self.pool.release();
         }
     }
 }
 
 impl Tunnel {
-    pub(super) async fn open(cluster: &Cluster, pod: &PodRef) -> Result<Self, Refusal> {
+    pub(super) async fn open(cluster: &Cluster, pod: &PodRef) -> Result<Self, OpenError> {
         let (reader, writer) = tokio::io::split(upgrade(cluster, pod).await?);
-        let (frames, outgoing) = mpsc::channel(FRAMES_AHEAD);
-        let (last_frames, outgoing_last) = mpsc::unbounded_channel();
-        let (orders, incoming) = mpsc::channel(FRAMES_AHEAD);
+        let (frames, outgoing) = mpsc::channel(FRAMES_BUFFERED);
+        let (closing_frames, outgoing_closing) = mpsc::unbounded_channel();
+        let (requests, incoming) = mpsc::channel(FRAMES_BUFFERED);
         let (closed, stalled) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let hearing = Hearing {
-            orders: incoming,
-            pairs: HashMap::new(),
+        let demux = Demux {
+            requests: incoming,
+            ports: HashMap::new(),
             frames: frames.clone(),
-            last_frames: last_frames.clone(),
+            closing_frames: closing_frames.clone(),
             closed: Arc::clone(&closed),
             stalled: Arc::clone(&stalled),
         };
-        let tasks = [tokio::spawn(hearing.run(reader)), tokio::spawn(speak(writer, outgoing, outgoing_last))];
+        let tasks =
+            [tokio::spawn(demux.run(reader)), tokio::spawn(write_frames(writer, outgoing, outgoing_closing))];
         Ok(Self(Arc::new(Inner {
             pod: pod.clone(),
             frames,
-            last_frames,
-            orders,
+            closing_frames,
+            requests,
             clients: AtomicUsize::new(0),
             stalled,
             closed,
-            turn: Semaphore::new(1),
+            opening_permit: Semaphore::new(1),
             next: AtomicU32::new(1),
             _tasks: tasks.map(AbortOnDropHandle::new),
         })))
     }
 
-    pub(super) fn leads_to(&self, pod: &PodRef) -> bool {
+    pub(super) fn is_for(&self, pod: &PodRef) -> bool {
         self.0.pod == *pod
     }
 
@@ -122,12 +125,12 @@ impl Tunnel {
         self.0.closed.load(Ordering::Acquire)
     }
 
-    /// Opens no more ports; those that are open go on.
+    /// Opens no more ports; open ones stay.
     pub(super) fn close(&self) {
         self.0.closed.store(true, Ordering::Release);
     }
 
-    pub(super) fn is_taken(&self) -> bool {
+    pub(super) fn is_in_use(&self) -> bool {
         self.clients() > 0
     }
 
@@ -139,70 +142,70 @@ impl Tunnel {
         self.0.stalled.load(Ordering::Acquire)
     }
 
-    /// The last frame of a stream. It goes out after what is on its way, also when there is no room for more.
-    pub(super) fn send_last(&self, frame: Bytes) {
+    /// Sends the last frame of a stream, after pending frames, even if the queue is full.
+    pub(super) fn send_closing(&self, frame: Bytes) {
         let is_full = self.0.frames.capacity() == 0;
-        // Where much waits already, or nobody writes any more, new ports would only wait as well.
-        if self.0.last_frames.send(frame).is_err() || is_full {
+        // New ports would wait behind the full queue, or nobody sends any more.
+        if self.0.closing_frames.send(frame).is_err() || is_full {
             self.close();
         }
     }
 
-    /// None if another client has it.
-    pub(super) fn claim(&self, pool: &Arc<Pool>) -> Option<Claim> {
+    /// Leases the tunnel exclusively; none if another client has it.
+    pub(super) fn lease(&self, pool: &Arc<Pool>) -> Option<Lease> {
         let claimed = self.0.clients.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
-        claimed.is_ok().then(|| Claim { tunnel: self.clone(), pool: Arc::clone(pool) })
+        claimed.is_ok().then(|| Lease { tunnel: self.clone(), pool: Arc::clone(pool) })
     }
 
-    /// Whoever else has it.
-    pub(super) fn share(&self, pool: &Arc<Pool>) -> Claim {
+    /// Leases the tunnel together with other clients.
+    pub(super) fn share(&self, pool: &Arc<Pool>) -> Lease {
         self.0.clients.fetch_add(1, Ordering::AcqRel);
-        Claim { tunnel: self.clone(), pool: Arc::clone(pool) }
+        Lease { tunnel: self.clone(), pool: Arc::clone(pool) }
     }
 }
 
-impl Claim {
+impl Lease {
     pub(super) fn tunnel(&self) -> &Tunnel {
         &self.tunnel
     }
 
-    /// Opens a port; none if the tunnel turns out to be dead.
+    /// Opens a port; none if the tunnel is dead.
     pub(super) async fn open_port(&self, port: u16) -> Option<Streams> {
-        let Inner { frames, orders, next, turn, .. } = &*self.tunnel.0;
+        let Inner { frames, requests, next, opening_permit, .. } = &*self.tunnel.0;
         let (replied, reply) = oneshot::channel();
-        let (sender, pieces) = mpsc::unbounded_channel();
-        let (complain, complaint) = oneshot::channel();
-        let pair = Pair::new(replied, sender, complain);
+        let (sender, events) = mpsc::unbounded_channel();
+        let (send_error, error_text) = oneshot::channel();
+        let streams = PortStreams::new(replied, sender, send_error);
         let exchange = async {
-            let turn = turn.acquire().await.ok()?;
+            let opening_permit = opening_permit.acquire().await.ok()?;
             let errors = next.fetch_add(4, Ordering::Relaxed);
-            orders.send(Order { errors, pair }).await.ok()?;
+            requests.send(PortRequest { errors, streams }).await.ok()?;
             frames.send(opening(errors, port)).await.ok()?;
-            drop(turn);
+            drop(opening_permit);
             reply.await.ok()?;
-            Some(data_of(errors))
+            Some(data_stream(errors))
         };
         let half_open = HalfOpen(&self.tunnel);
-        let id = tokio::time::timeout(REPLY, exchange).await.ok().flatten();
+        let id = tokio::time::timeout(REPLY_TIMEOUT, exchange).await.ok().flatten();
         id.map(|id| {
             std::mem::forget(half_open);
-            Streams { id, pieces, complaint, frames: frames.clone() }
+            Streams { id, events, error_text, frames: frames.clone() }
         })
     }
 }
 
-/// Asks for the two streams of a port.
+/// Encodes the frames that open the two streams of a port.
 fn opening(errors: u32, port: u16) -> Bytes {
     let (number, request) = (port.to_string(), errors.to_string());
     let kind = |kind| [("streamtype", kind), ("port", number.as_str()), ("requestid", request.as_str())];
     let mut opening = BytesMut::new();
     frames::open(&mut opening, errors, &kind("error"));
     opening.extend_from_slice(&frames::end(errors));
-    frames::open(&mut opening, data_of(errors), &kind("data"));
+    frames::open(&mut opening, data_stream(errors), &kind("data"));
     opening.freeze()
 }
 
-/// A port that is asked for and not there yet. Who gives up then leaves a tunnel that is good for nobody.
+/// A port that is being opened. If that is cancelled, the tunnel cannot be used any more.
 struct HalfOpen<'a>(&'a Tunnel);
 
 impl Drop for HalfOpen<'_> {
@@ -211,7 +214,7 @@ impl Drop for HalfOpen<'_> {
     }
 }
 
-async fn upgrade(cluster: &Cluster, pod: &PodRef) -> Result<TokioIo<Upgraded>, Refusal> {
+async fn upgrade(cluster: &Cluster, pod: &PodRef) -> Result<TokioIo<Upgraded>, OpenError> {
     let path = format!("/api/v1/namespaces/{}/pods/{}/portforward", pod.namespace, pod.name);
     let request = Request::post(path)
         .header(CONNECTION, "Upgrade")
@@ -219,37 +222,38 @@ async fn upgrade(cluster: &Cluster, pod: &PodRef) -> Result<TokioIo<Upgraded>, R
         .header("X-Stream-Protocol-Version", "portforward.k8s.io")
         .body(Body::empty())
         .expect("invariant: names of pods are fit for addresses");
-    let response = cluster.client.send(request).await.map_err(Refusal::Error)?;
+    let response = cluster.client.send(request).await.map_err(OpenError::Error)?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let (status, body) = (response.status(), response.into_body());
-        let said = body.collect_bytes().await.unwrap_or_default();
-        return Err(Refusal::Status(status, String::from_utf8_lossy(&said).into_owned()));
+        let body = body.collect_bytes().await.unwrap_or_default();
+        return Err(OpenError::Status(status, String::from_utf8_lossy(&body).into_owned()));
     }
-    let upgraded =
-        hyper::upgrade::on(response).await.map_err(|error| Refusal::Error(kube::Error::HyperError(error)))?;
+    let upgraded = hyper::upgrade::on(response)
+        .await
+        .map_err(|error| OpenError::Error(kube::Error::HyperError(error)))?;
     Ok(TokioIo::new(upgraded))
 }
 
-/// Writes frames in the order they come, until the tunnel is dropped or broken.
-async fn speak(
+/// Sends frames in order until the tunnel is dropped or broken.
+async fn write_frames(
     mut writer: impl AsyncWrite + Unpin,
     mut frames: mpsc::Receiver<Bytes>,
-    mut last_frames: mpsc::UnboundedReceiver<Bytes>,
+    mut closing_frames: mpsc::UnboundedReceiver<Bytes>,
 ) {
     let (mut batch, mut last) = (Vec::new(), Vec::new());
     loop {
         tokio::select! {
-            count = frames.recv_many(&mut batch, FRAMES_AHEAD) => if count == 0 { return },
-            frame = last_frames.recv() => match frame {
+            count = frames.recv_many(&mut batch, FRAMES_BUFFERED) => if count == 0 { return },
+            frame = closing_frames.recv() => match frame {
                 Some(frame) => last.push(frame),
                 None => return,
             },
         }
-        while let Ok(frame) = last_frames.try_recv() {
+        while let Ok(frame) = closing_frames.try_recv() {
             last.push(frame);
         }
-        // What its stream has said is among these, if it is not written already.
-        batch.extend(std::iter::from_fn(|| frames.try_recv().ok()).take(FRAMES_AHEAD));
+        // Pending data of the closed streams is among these, if it is not sent already.
+        batch.extend(std::iter::from_fn(|| frames.try_recv().ok()).take(FRAMES_BUFFERED));
         if write(&mut writer, batch.drain(..).chain(last.drain(..))).await.is_err() {
             return;
         }
@@ -274,8 +278,8 @@ mod tests {
 
     #[tokio::test]
     async fn last_frames_go_out_also_when_much_waits_and_after_it() {
-        let ((frames, outgoing), (last, outgoing_last)) =
-            (mpsc::channel(FRAMES_AHEAD), mpsc::unbounded_channel());
+        let ((frames, outgoing), (last, outgoing_closing)) =
+            (mpsc::channel(FRAMES_BUFFERED), mpsc::unbounded_channel());
         let mut expected = Vec::new();
         while let Ok(()) = frames.try_send(frames::data(3, &[7; 1000])) {
             expected.extend_from_slice(&frames::data(3, &[7; 1000]));
@@ -283,7 +287,7 @@ mod tests {
         last.send(frames::end(3)).unwrap();
         expected.extend_from_slice(&frames::end(3));
         let (mut reader, writer) = tokio::io::duplex(1000);
-        let writing = tokio::spawn(speak(writer, outgoing, outgoing_last));
+        let writing = tokio::spawn(write_frames(writer, outgoing, outgoing_closing));
         let mut written = vec![0; expected.len()];
         reader.read_exact(&mut written).await.unwrap();
         assert!(written == expected);

@@ -83,7 +83,7 @@ pub fn add(objects: &mut [Value], offers: &[AgentOffer]) -> Vec<AgentNote> {
             pod::add(spec, &plans);
             let closed = plans.iter().filter(|(_, offer, _)| offer.is_unwritable);
             record_unwritable_images(object, closed.map(|(_, offer, _)| offer.name.as_str()).collect());
-            mark(object);
+            update_hash(object);
         }
     }
     notes
@@ -114,7 +114,7 @@ fn containers(spec: &Value) -> &[Value] {
 }
 
 /// Updates the hash of the changed template.
-fn mark(object: &mut Value) {
+fn update_hash(object: &mut Value) {
     if let Some(template) = template(object) {
         labels(template).remove(super::TEMPLATE_HASH);
         let hash = hash(template);

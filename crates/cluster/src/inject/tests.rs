@@ -26,7 +26,7 @@ fn prepare(objects: &[Value], images: &[Injection]) -> Result<Vec<Value>, Failur
 }
 
 #[test]
-fn images_are_replaced_wherever_a_pod_spec_is() {
+fn images_are_replaced_in_every_kind_with_a_pod_spec() {
     let pod_spec = json!({"containers": [{"name": "a", "image": "web"}]});
     let cases = [
         (json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": pod_spec}), "/spec"),
@@ -50,7 +50,7 @@ fn images_are_replaced_wherever_a_pod_spec_is() {
 }
 
 #[test]
-fn init_containers_and_image_volumes_too_but_not_foreign_images() {
+fn init_containers_and_image_volumes_get_built_images() {
     let mut object = deployment("docker.io/library/web:old");
     object["spec"]["template"]["spec"]["volumes"] =
         json!([{"name": "v", "image": {"reference": "web", "pullPolicy": "Always"}}]);
@@ -67,7 +67,7 @@ fn init_containers_and_image_volumes_too_but_not_foreign_images() {
 }
 
 #[test]
-fn without_images_nothing_but_labels_changes() {
+fn without_images_only_labels_change() {
     let prepared = prepare(&[deployment("web")], &[]).unwrap();
     let spec = &prepared[0]["spec"]["template"]["spec"];
     assert_eq!(spec["containers"][0]["imagePullPolicy"], "Always");
@@ -87,7 +87,7 @@ fn labels_go_to_objects_and_templates_not_to_selectors() {
 }
 
 #[test]
-fn a_selector_that_asks_for_the_label_asks_for_ours() {
+fn selector_with_managed_by_label_is_adjusted() {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
         "spec": {"selector": {MANAGED_BY: "Helm", "app": "web"}}});
     let prepared = prepare(&[service], &[]).unwrap();
@@ -95,7 +95,7 @@ fn a_selector_that_asks_for_the_label_asks_for_ours() {
 }
 
 #[test]
-fn the_hash_follows_the_template_alone() {
+fn template_hash_depends_on_the_template_alone() {
     let of = |object: Value, images: &[Injection]| {
         prepare(&[object], images).unwrap()[0]["spec"]["template"]["metadata"]["labels"][TEMPLATE_HASH]
             .clone()
@@ -115,7 +115,7 @@ fn the_hash_follows_the_template_alone() {
 }
 
 #[test]
-fn custom_kinds_get_a_label_and_nothing_else() {
+fn custom_resources_only_get_a_label() {
     let custom = json!({"apiVersion": "example.com/v1", "kind": "Deployment", "metadata": {"name": "x"},
         "spec": {"template": {"spec": {"containers": [{"image": "web"}]}}}});
     let prepared = prepare(std::slice::from_ref(&custom), &[]).unwrap();
@@ -124,13 +124,13 @@ fn custom_kinds_get_a_label_and_nothing_else() {
 }
 
 #[test]
-fn claims_stay_as_they_are() {
+fn volume_claims_are_not_changed() {
     let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}});
     assert_eq!(prepare(std::slice::from_ref(&claim), &[]).unwrap(), [claim]);
 }
 
 #[test]
-fn sets_start_their_pods_in_parallel_when_we_build_them() {
+fn stateful_set_with_built_image_starts_pods_in_parallel() {
     let mut set = deployment("web");
     set["kind"] = "StatefulSet".into();
     let prepared = prepare(std::slice::from_ref(&set), &ours("web")).unwrap();
@@ -139,13 +139,13 @@ fn sets_start_their_pods_in_parallel_when_we_build_them() {
 }
 
 #[test]
-fn an_image_that_nothing_uses_is_named() {
+fn unused_image_is_an_error() {
     let failure = prepare(&[deployment("web")], &ours("api")).unwrap_err();
     assert_eq!(failure.message, "no container of the YAML uses the image api");
 }
 
 #[test]
-fn environment_variables_take_images_that_ask_for_it() {
+fn env_vars_get_images_with_in_env_vars() {
     let mut object = deployment("web");
     object["spec"]["template"]["spec"]["containers"][1]["env"] = json!([{"name": "WORKER", "value": "api:v1"}, {"name": "OTHER", "value": "no image!"}, {"name": "FROM"}]);
     let mut images = ours("web");
@@ -159,7 +159,7 @@ fn environment_variables_take_images_that_ask_for_it() {
 }
 
 #[test]
-fn entrypoint_and_arguments_go_where_the_image_goes() {
+fn entrypoint_and_args_are_set_where_the_image_is() {
     let mut images = ours("web");
     images[0].command = Some(vec!["sh".into(), "-c".into(), "serve".into()]);
     images[0].args = Some(Vec::new());
@@ -171,7 +171,7 @@ fn entrypoint_and_arguments_go_where_the_image_goes() {
 }
 
 #[test]
-fn an_exact_name_is_no_other_tag() {
+fn exact_image_does_not_match_other_tags() {
     let mut images = ours("web");
     images[0].exact = true;
     assert!(prepare(&[deployment("web:v1")], &images).is_err());
@@ -179,7 +179,7 @@ fn an_exact_name_is_no_other_tag() {
 }
 
 #[test]
-fn custom_kinds_take_images_where_the_user_says() {
+fn custom_resources_get_images_at_locators() {
     let custom = json!({"apiVersion": "example.com/v1", "kind": "Machine", "metadata": {"name": "x"},
         "spec": {"image": "web"}});
     let selector = lilt_model::locator::ObjectSelector::partial("", "Machine", "", "");
@@ -194,7 +194,7 @@ fn custom_kinds_take_images_where_the_user_says() {
 }
 
 #[test]
-fn an_image_whose_name_stays_makes_other_pods_when_its_content_changes() {
+fn content_of_image_with_fixed_name_changes_the_template() {
     let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "spec": {"template": {"spec": {"containers": [{"name": "main", "image": "web"}]}}}});
     let template = |content: Option<&str>| {

@@ -100,7 +100,7 @@ impl AgentChannel {
         for file in &missing {
             let Some((path, content)) = content(changes, file) else {
                 return Err(Failure::internal(format!(
-                    "the agent missing a file that is none: {}",
+                    "the agent wants a file that is none: {}",
                     file.entry
                 )));
             };

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_have_times_of_their_own() {
+    fn sent_times_are_kept_per_container() {
         let (mut first, mut second) = (SentTimes::default(), SentTimes::default());
         unpack(&save("/app/main.py", "one", 70_100_000), &mut first);
         let changes = save("/app/main.py", "two", 70_200_000);

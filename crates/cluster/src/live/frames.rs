@@ -66,7 +66,7 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     #[tokio::test]
-    async fn ends_are_found_wherever_the_bytes_are_cut() {
+    async fn end_markers_are_found_in_any_chunks() {
         let input = b"a\x01b\n\x01m\x01mark 0\nrest\x01mark 12\n";
         for cut in 0..input.len() {
             let (mut writer, reader) = tokio::io::duplex(1024);

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_set_longest_ago_are_forgotten() {
+    fn oldest_entries_are_evicted() {
         let mut recent = RecentMap::new(10);
         for number in 0..1000 {
             recent.set(format!("{number}"), number);

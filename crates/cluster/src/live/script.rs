@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_one_line() {
+    fn every_request_is_one_line() {
         for line in
             [update(&["/a\n".to_owned()], Some(3)), upload_agent(3), remove_directories(&["/a\n", "/b"])]
         {

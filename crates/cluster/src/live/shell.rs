@@ -23,7 +23,7 @@ struct Failed {
 }
 
 /// How much of a command's stderr a failure contains.
-const MOST_DETAIL: usize = 16 << 10;
+const MAX_STDERR: usize = 16 << 10;
 
 pub(super) struct ShellChannel {
     exec: Exec,
@@ -111,12 +111,12 @@ impl ShellChannel {
     async fn remove_directories(&mut self, changes: &Changes) -> Result<bool, Failure> {
         let is_leaf = |put: &&Put| !matches!(put.content, Content::Directory { .. });
         let paths: Vec<&str> = changes.puts().iter().filter(is_leaf).map(|put| put.path.as_str()).collect();
-        let mut cleared = false;
+        let mut removed = false;
         for paths in paths.chunks(REMOVALS_AT_ONCE) {
-            cleared |= self.request(&script::remove_directories(paths), &[], |_| {}).await?
+            removed |= self.request(&script::remove_directories(paths), &[], |_| {}).await?
                 == script::REMOVED_DIRECTORY;
         }
-        Ok(cleared)
+        Ok(removed)
     }
 
     async fn unpack(
@@ -254,8 +254,8 @@ fn is_missing_shell(message: &str) -> bool {
 
 fn collect_output(stderr: &mut Vec<u8>, output: Output<'_>) {
     let (Output::Stdout(bytes) | Output::Stderr(bytes)) = output;
-    let room = MOST_DETAIL.saturating_sub(stderr.len());
-    stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    let space = MAX_STDERR.saturating_sub(stderr.len());
+    stderr.extend_from_slice(&bytes[..bytes.len().min(space)]);
 }
 
 #[cfg(test)]
@@ -263,7 +263,7 @@ mod tests {
     use super::is_missing_shell;
 
     #[test]
-    fn every_runtime_is_understood_when_it_finds_no_shell() {
+    fn missing_shell_is_detected_for_every_runtime() {
         for message in [
             "Internal error occurred: error executing command in container: failed to exec in container: failed to start \
              exec \"1\": OCI runtime exec failed: exec failed: unable to start container process: exec: \"sh\": executable \

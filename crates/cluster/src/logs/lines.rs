@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_that_has_no_log_any_more_is_not_taken_for_the_container() {
+    fn message_about_a_missing_log_is_dropped() {
         let mut lines = Lines::new(None);
         lines.push(b"2026-11-15T22:00:00Z one\n");
         lines
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn strips_timestamps_wherever_the_bytes_are_cut() {
+    fn timestamps_are_stripped_in_any_chunks() {
         let input = b"2026-11-15T22:00:00.000000001Z one\n2026-11-15T22:00:00.000000002Z two\n";
         for cut in 0..input.len() {
             let mut lines = Lines::new(None);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reconnect_neither_loses_nor_doubles() {
+    fn reconnect_neither_loses_nor_duplicates_lines() {
         let mut lines = Lines::new(None);
         let log = "2026-11-15T22:00:00.1Z a\n2026-11-15T22:00:01.5Z same\n2026-11-15T22:00:01.5Z same\n";
         lines.push(log.as_bytes());
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_the_next_run_do_not_hide_those_of_the_one_asked_for() {
+    fn lines_of_the_next_run_do_not_hide_the_requested_run() {
         let ended = Timestamp::from_rfc3339("2026-11-15T22:00:03Z");
         let mut lines = Lines::new(None);
         lines.push(b"2026-11-15T22:00:09Z hello\n");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_last_line_is_given_out_at_the_end_only() {
+    fn partial_last_line_is_emitted_at_the_end() {
         let mut lines = Lines::new(None);
         lines.push(b"2026-11-15T22:00:00Z no end");
         assert_eq!(lines.take(), None);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_up_to_since_are_left_out() {
+    fn lines_up_to_since_are_dropped() {
         let since = Timestamp::from_rfc3339("2026-11-15T22:00:00.5Z");
         let mut lines = Lines::new(since);
         lines.push(b"2026-11-15T22:00:00.5Z old\n2026-11-15T22:00:00.6Z new\n");
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_beyond_measure_comes_in_pieces_and_once() {
+    fn too_long_line_is_emitted_in_pieces_and_once() {
         let long = "x".repeat(3 * LONGEST_LINE);
         let log = format!("2026-11-15T22:00:00Z {long}\n2026-11-15T22:00:00Z next\n");
         let mut lines = Lines::new(None);

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_kubectl_says() {
+    fn status_equals_that_of_kubectl() {
         let cases = [
             (json!({"status": {"phase": "Pending"}}), "Pending", None),
             (main(json!({"running": {}})), "Running", None),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_container_beside_a_running_one_is_no_completed_pod() {
+    fn pod_with_completed_and_running_containers_is_running() {
         let pod = json!({"status": {"phase": "Running",
             "conditions": [{"type": "Ready", "status": "True"}],
             "containerStatuses": [

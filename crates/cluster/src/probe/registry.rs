@@ -97,10 +97,10 @@ fn read(document: &str) -> Announced {
 /// Reads the annotations that scripts of Tilt and kind write.
 fn of_node(node: &Node) -> Option<Registry> {
     let annotations = node.metadata.annotations.as_ref()?;
-    let said = |name: &str| annotations.get(name).map(String::as_str).filter(|value| !value.is_empty());
-    match said("tilt.dev/registry") {
-        Some(host) => checked(host, said("tilt.dev/registry-from-cluster").unwrap_or_default()),
-        None => checked(said("kind.x-k8s.io/registry")?, ""),
+    let annotation = |name: &str| annotations.get(name).map(String::as_str).filter(|value| !value.is_empty());
+    match annotation("tilt.dev/registry") {
+        Some(host) => checked(host, annotation("tilt.dev/registry-from-cluster").unwrap_or_default()),
+        None => checked(annotation("kind.x-k8s.io/registry")?, ""),
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_without_a_usable_host_announces_nothing() {
+    fn document_without_valid_host_announces_no_registry() {
         let help = read("help: https://only.help\n");
         assert_eq!(help, Announced { registry: None, help: Some("https://only.help".into()) });
         for document in [
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_annotated_by_scripts_of_tilt_and_of_kind() {
+    fn node_annotations_of_tilt_and_kind_are_read() {
         let node = |annotations: &[(&str, &str)]| {
             let pairs = annotations.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             let mut node = Node::default();

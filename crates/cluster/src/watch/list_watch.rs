@@ -22,7 +22,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(1);
 /// Permissions rarely change while somebody waits for them.
 const REFUSED_DELAY: Duration = Duration::from_secs(5);
 /// For an API server that accepts a request and then does not respond.
-const PATIENCE: Duration = Duration::from_secs(20);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// The server closes a watch after this time; one that is silent for longer is dead.
 const WATCH_SECONDS: u32 = 290;
 
@@ -83,7 +83,7 @@ where
 
     async fn advance(&mut self) {
         if let Some(events) = &mut self.events {
-            let limit = Duration::from_secs(u64::from(WATCH_SECONDS)) + PATIENCE;
+            let limit = Duration::from_secs(u64::from(WATCH_SECONDS)) + REQUEST_TIMEOUT;
             match tokio::time::timeout(limit, events.next()).await {
                 Ok(Some(Ok(event))) => self.take(event),
                 // Load balancers cut long connections: an outage only if reconnecting fails, too.
@@ -97,7 +97,7 @@ where
     }
 
     async fn list(&mut self) {
-        match tokio::time::timeout(PATIENCE, self.api.list(&ListParams::default())).await {
+        match tokio::time::timeout(REQUEST_TIMEOUT, self.api.list(&ListParams::default())).await {
             Ok(Ok(list)) => {
                 self.version = list.metadata.resource_version.clone();
                 self.recovered();
@@ -110,7 +110,7 @@ where
 
     async fn watch(&mut self, version: &str) {
         let parameters = WatchParams::default().timeout(WATCH_SECONDS);
-        match tokio::time::timeout(PATIENCE, self.api.watch(&parameters, version)).await {
+        match tokio::time::timeout(REQUEST_TIMEOUT, self.api.watch(&parameters, version)).await {
             Ok(Ok(events)) => {
                 self.started = Instant::now();
                 self.events = Some(events.boxed());
@@ -193,7 +193,7 @@ where
 }
 
 fn silent() -> kube::Error {
-    kube::Error::Service(format!("no answer within {} seconds", PATIENCE.as_secs()).into())
+    kube::Error::Service(format!("no answer within {} seconds", REQUEST_TIMEOUT.as_secs()).into())
 }
 
 #[cfg(test)]
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn watch_that_is_cut_is_no_outage_unless_reconnecting_fails() {
+    async fn interrupted_watch_is_no_outage_unless_reconnecting_fails() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut steps = follow(listener.local_addr().unwrap().port()).await;
         let server = tokio::spawn(async move {

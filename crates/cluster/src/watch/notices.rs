@@ -173,12 +173,12 @@ mod tests {
         .unwrap()
     }
 
-    fn reasons(told: Vec<NoticeWithOwner>) -> Vec<String> {
-        told.into_iter().map(|(notice, _)| notice.reason).collect()
+    fn reasons(notices: Vec<NoticeWithOwner>) -> Vec<String> {
+        notices.into_iter().map(|(notice, _)| notice.reason).collect()
     }
 
     #[test]
-    fn failed_probe_is_named_by_the_text() {
+    fn failed_probe_is_found_in_the_text() {
         for (message, expected) in [
             ("Liveness probe failed: HTTP probe failed with statuscode: 500", Some(ProbeKind::Liveness)),
             ("Readiness probe errored: the liveness probe is off", Some(ProbeKind::Readiness)),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_new_is_told_also_after_a_resync() {
+    fn only_new_events_are_reported_also_after_a_resync() {
         let mut notices = Notices::new(Timestamp(200_000_000));
         assert!(!notices.ready());
         let first = vec![
@@ -208,11 +208,11 @@ mod tests {
     }
 
     #[test]
-    fn of_other_objects_only_what_went_wrong_is_told() {
+    fn other_objects_report_warnings_only() {
         let mut notices = Notices::new(Timestamp(0));
         assert!(notices.take(ListWatchEvent::Changed(of("ReplicaSet", "Normal", "made", "1", 1))).is_empty());
-        let told = notices.take(ListWatchEvent::Changed(of("ReplicaSet", "Warning", "refused", "2", 1)));
-        let [(notice, Some(owner))] = &told[..] else { panic!("{told:?}") };
+        let warnings = notices.take(ListWatchEvent::Changed(of("ReplicaSet", "Warning", "refused", "2", 1)));
+        let [(notice, Some(owner))] = &warnings[..] else { panic!("{warnings:?}") };
         assert_eq!((owner.uid.as_str(), notice.to_string().as_str()), ("u", "[event: replicaset n/web] "));
         let mut node = of("Node", "Warning", "node", "3", 1);
         node.involved_object.namespace = None;

@@ -43,7 +43,7 @@ impl<V> OwnerCache<V> {
         Self { known: HashMap::new(), pods: HashMap::new(), limit: FEW }
     }
 
-    fn note_pod(&mut self, pod: String, owners: impl Iterator<Item = String>) {
+    fn add_pod(&mut self, pod: String, owners: impl Iterator<Item = String>) {
         self.pods.insert(pod, owners.collect());
     }
 
@@ -72,24 +72,25 @@ impl Owners {
     }
 
     /// Removes a deleted pod; owners without other pods may be evicted.
-    pub(super) fn gone(&mut self, pod: &Pod) {
+    pub(super) fn remove_pod(&mut self, pod: &Pod) {
         self.asked.forget_pod(&uid(pod));
     }
 
     /// Removes all pods, because a new list follows.
-    pub(super) fn begin_again(&mut self) {
+    pub(super) fn clear_pods(&mut self) {
         self.asked.pods.clear();
     }
 
     /// Returns the owners if they are resolved already.
-    pub(super) fn known(&mut self, pod: &Pod) -> Option<OwnerChain> {
-        self.of(pod).now_or_never()
+    pub(super) fn resolved(&mut self, pod: &Pod) -> Option<OwnerChain> {
+        self.resolve_pod(pod).now_or_never()
     }
 
-    pub(super) fn of(&mut self, pod: &Pod) -> impl Future<Output = OwnerChain> + Send + use<> {
+    pub(super) fn resolve_pod(&mut self, pod: &Pod) -> impl Future<Output = OwnerChain> + Send + use<> {
         let references = pod.metadata.owner_references.as_deref().unwrap_or_default();
-        self.asked.note_pod(uid(pod), references.iter().map(|reference| reference.uid.clone()));
-        let lines: Vec<Ancestors> = references.iter().map(|reference| self.line_of(reference)).collect();
+        self.asked.add_pod(uid(pod), references.iter().map(|reference| reference.uid.clone()));
+        let lines: Vec<Ancestors> =
+            references.iter().map(|reference| self.resolve_object(reference)).collect();
         let nearest = nearest_owner(pod).map(|owner| owner.uid.clone());
         let nearest = references.iter().position(|reference| Some(&reference.uid) == nearest.as_ref());
         join_all(lines).map(move |lines| OwnerChain {
@@ -99,9 +100,9 @@ impl Owners {
     }
 
     /// Returns an owner and all its owners.
-    pub(super) fn line_of(&mut self, reference: &OwnerReference) -> Ancestors {
+    pub(super) fn resolve_object(&mut self, reference: &OwnerReference) -> Ancestors {
         let (cluster, namespace) = (&self.cluster, &self.namespace);
-        let ask = || line(cluster.clone(), namespace.clone(), reference.clone(), 0).shared();
+        let ask = || resolve(cluster.clone(), namespace.clone(), reference.clone(), 0).shared();
         self.asked.get(&reference.uid, ask).clone()
     }
 }
@@ -121,7 +122,7 @@ fn nearest_first(lines: Vec<OwnerChain>) -> Vec<Uid> {
 }
 
 /// Resolves an owner and all its owners.
-fn line(
+fn resolve(
     cluster: Cluster,
     namespace: String,
     owner: OwnerReference,
@@ -131,7 +132,8 @@ fn line(
         let found = if depth < DEEPEST { metadata_of(&cluster, &namespace, &owner).await } else { None };
         let found = found.unwrap_or_default();
         let above = found.owner_references.unwrap_or_default();
-        let lines = above.into_iter().map(|next| line(cluster.clone(), namespace.clone(), next, depth + 1));
+        let lines =
+            above.into_iter().map(|next| resolve(cluster.clone(), namespace.clone(), next, depth + 1));
         let mut uids = vec![Uid::new(&owner.uid)];
         uids.extend(nearest_first(join_all(lines).await));
         OwnerChain { uids, created: found.creation_timestamp.as_ref().map(timestamp) }
@@ -168,14 +170,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owners_of_pods_that_are_gone_are_forgotten() {
+    fn owners_of_deleted_pods_are_evicted() {
         let mut asked = OwnerCache::new();
         let owners = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>().into_iter();
-        asked.note_pod("stays".to_owned(), owners(&["set"]));
+        asked.add_pod("stays".to_owned(), owners(&["set"]));
         asked.get("set", || 0);
         for number in 1..10 * FEW {
             let owner = format!("job-{number}");
-            asked.note_pod(owner.clone(), owners(&[&owner]));
+            asked.add_pod(owner.clone(), owners(&[&owner]));
             asked.get(&owner, || number);
             asked.forget_pod(&owner);
             assert!(asked.known.len() <= FEW);

@@ -1,4 +1,4 @@
-//! A namespace of its own for each test, removed afterwards, also when the test fails.
+//! A namespace for each test, removed afterwards, also when the test fails.
 #![allow(dead_code, reason = "each test target uses a part of it")]
 
 use std::process::Command;
@@ -10,7 +10,7 @@ use lilt_model::Timestamp;
 use lilt_model::cluster::{Pod, PodRef};
 use serde_json::{Value, json};
 
-/// Far more than anything here takes; reached only when something never comes.
+/// Far longer than anything here takes; only reached when something never happens.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Space {
@@ -30,7 +30,7 @@ impl Space {
         let space = Self { cluster, name };
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space.name}});
         space.cluster.apply(&[namespace], DEADLINE).await.expect("the bed is up");
-        // Pods are refused until the namespace has its default service account.
+        // Pods are rejected until the namespace has its default service account.
         space.until_default_account().await;
         space
     }
@@ -52,7 +52,7 @@ impl Space {
         self.cluster.watch_namespace(&self.name, Timestamp::ZERO)
     }
 
-    /// Applies a pod that runs a shell command, and waits until it is as wanted.
+    /// Applies a pod that runs a shell command, and waits until `wanted`.
     pub(crate) async fn start(&self, image: &str, command: &str, wanted: impl Fn(&Pod) -> bool) -> Pod {
         let mut watch = self.watch();
         self.apply(pod("main", image, command)).await;
@@ -62,7 +62,7 @@ impl Space {
 
 impl Drop for Space {
     fn drop(&mut self) {
-        // Not through the crate under test: it may be what is broken.
+        // Not through the crate under test, which may be broken.
         let _ = Command::new("kubectl")
             .args(["delete", "namespace", &self.name, "--wait=false", "--ignore-not-found"])
             .output();
@@ -75,7 +75,7 @@ fn unique() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A pod with one container `main` that ends at once when told to.
+/// A pod with one container `main` that is killed without a grace period.
 pub(crate) fn pod(name: &str, image: &str, command: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
@@ -90,7 +90,7 @@ pub(crate) fn running(pod: &Pod) -> bool {
     pod.ready
 }
 
-/// The next item, or a failure that says what did not come.
+/// Returns the next item; panics with `what` if none arrives.
 pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S, what: &str) -> S::Item {
     tokio::time::timeout(DEADLINE, stream.next())
         .await

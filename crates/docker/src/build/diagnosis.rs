@@ -13,9 +13,9 @@ const LOADING_IMAGE: &str = "[internal] load metadata for ";
 pub(super) fn explain(build: &DockerBuild, step: Option<FailedStep<'_>>, error: &str) -> Error {
     let error = without_wrapping(error);
     let Some(step) = step else { return whole_build(build, &error).into() };
-    let words = step.name.split_once("] ").map_or(step.name, |(_, words)| words);
+    let text = step.name.split_once("] ").map_or(step.name, |(_, text)| text);
     let line = step.line.or_else(|| line_of_step(&build.dockerfile, step.name));
-    match words.split_once("FROM ") {
+    match text.split_once("FROM ") {
         _ if step.name.starts_with(LOADING_IMAGE) => {
             base_image(build, step.name.trim_start_matches(LOADING_IMAGE), &step, &error)
         }
@@ -24,7 +24,7 @@ pub(super) fn explain(build: &DockerBuild, step: Option<FailedStep<'_>>, error: 
             base_image(build, image, &step, &error)
         }
         _ if line.is_some() || is_instruction(step.name) => {
-            instruction(build, words, line, &step, &error).into()
+            instruction(build, text, line, &step, &error).into()
         }
         _ => whole_build(build, &error).into(),
     }
@@ -42,7 +42,7 @@ pub(super) fn unsendable(cause: &str) -> Failure {
 
 fn instruction(
     build: &DockerBuild,
-    words: &str,
+    text: &str,
     line: Option<u32>,
     step: &FailedStep<'_>,
     error: &str,
@@ -50,15 +50,15 @@ fn instruction(
     let missing = Regex::new(r#"(?:"([^"]+)": not found|stat ([^:]+): file does not exist)"#)
         .expect("invariant: the pattern is valid");
     let failure = if let Some(code) = exit_code(step.error).or_else(|| exit_code(error)) {
-        Failure::user(format!("`{words}` failed with exit code {code}"))
+        Failure::user(format!("`{text}` failed with exit code {code}"))
             .hint("its output says why; mend the instruction or what it works on, and save")
     } else if let Some(path) = missing.captures(step.error).or_else(|| missing.captures(error)) {
         let path = path.get(1).or_else(|| path.get(2)).map_or("", |path| path.as_str());
         let path = path.trim_start_matches('/');
-        Failure::user(format!("`{words}` failed: {path} is not in the build context"))
+        Failure::user(format!("`{text}` failed: {path} is not in the build context"))
             .hint("paths are relative to the build context; .dockerignore, ignore= and only= may leave the file out")
     } else {
-        let failure = Failure::user(format!("`{words}` failed: {}", without_wrapping(step.error)));
+        let failure = Failure::user(format!("`{text}` failed: {}", without_wrapping(step.error)));
         match missing_grant(step.error) {
             Some(hint) => failure.hint(hint),
             None => failure,

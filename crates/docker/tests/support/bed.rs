@@ -1,4 +1,4 @@
-//! What the tests against the test bed's engine share.
+//! Shared code of tests with the test bed's engine.
 #![allow(dead_code, reason = "each test target uses its own part of it")]
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use lilt_model::files::FileSet;
 use lilt_model::image::DockerBuild;
 use tokio_util::sync::CancellationToken;
 
-/// The bed's engine; says what to do if the bed is not up.
+/// Returns the test bed's engine; panics with instructions if the test bed is not up.
 pub(crate) fn engine() -> Engine {
     let host = std::env::var("DOCKER_HOST").unwrap_or_default();
     let up = host.strip_prefix("unix://").is_some_and(|path| Path::new(path).exists());
@@ -17,12 +17,12 @@ pub(crate) fn engine() -> Engine {
     Engine::connect(&|name| std::env::var(name).ok(), None).expect("the bed's address is one")
 }
 
-/// The bed's registry.
+/// The test bed's registry.
 pub(crate) fn registry() -> String {
     std::env::var("LILT_TESTBED_REGISTRY").unwrap_or_else(|_| "localhost:5000".to_owned())
 }
 
-/// An image that is removed from the engine when the test is through with it.
+/// An image that is removed from the engine at the end of the test.
 #[derive(Debug)]
 pub(crate) struct Image(pub(crate) BuiltImage);
 
@@ -94,7 +94,7 @@ pub(crate) async fn build_telling(request: &BuildRequest) -> (Result<Image, Fail
     (built.map(Image), told)
 }
 
-/// The lines that a step of the build printed, for looking into the image that is built.
+/// Returns the lines that a step printed, to inspect the image that is built.
 pub(crate) fn output(told: &[BuildProgress]) -> Vec<String> {
     let lines = told.iter().filter_map(|progress| match progress {
         BuildProgress::Log { line, .. } => Some(line.clone()),

@@ -166,8 +166,8 @@ impl Command {
 
     /// Whether the command starts the file or has it as an argument.
     fn names(&self, file: &str) -> bool {
-        let mut told = self.words.iter().skip(1).map(|word| self.path(word));
-        self.program().is_some_and(|program| program == file) || told.any(|path| path == file)
+        let mut arguments = self.words.iter().skip(1).map(|word| self.path(word));
+        self.program().is_some_and(|program| program == file) || arguments.any(|path| path == file)
     }
 
     fn path(&self, word: &str) -> String {

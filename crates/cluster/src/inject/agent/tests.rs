@@ -10,7 +10,7 @@ fn target(directory: &str, file: Option<&str>) -> SyncTarget {
     SyncTarget { directory: directory.into(), file: file.map(Into::into), access, inner: Vec::new() }
 }
 
-/// Distroless: no shell, nobody's user, everything root's.
+/// Distroless: no shell, an unprivileged user, everything owned by root.
 fn offer(targets: Vec<SyncTarget>) -> AgentOffer {
     AgentOffer {
         name: "web".into(),
@@ -54,7 +54,7 @@ fn used(notes: &[AgentNote]) -> &str {
 }
 
 #[test]
-fn a_container_that_can_do_nothing_runs_under_the_agent() {
+fn image_without_shell_runs_under_the_agent() {
     let security = json!({"runAsNonRoot": true, "capabilities": {"drop": ["ALL"]}});
     let container = json!({"securityContext": security, "volumeMounts": [{"name": "x", "mountPath": "/x"}]});
     let offer = offer(vec![target("/www", None), target("/www/deep", None), target("/", Some("/web"))]);
@@ -93,7 +93,7 @@ fn a_container_that_can_do_nothing_runs_under_the_agent() {
 }
 
 #[test]
-fn what_an_image_can_do_alone_is_left_alone() {
+fn capable_image_is_not_changed() {
     let mut offer = offer(vec![target("/www", None)]);
     (offer.facts.has_shell, offer.facts.has_tar) = (true, true);
     offer.facts.identity = Identity::default();
@@ -102,7 +102,7 @@ fn what_an_image_can_do_alone_is_left_alone() {
     assert_eq!(template["spec"].get("initContainers"), None);
     assert_eq!(template["metadata"]["labels"]["tilt.dev/pod-template-hash"], "old");
 
-    // The manifest takes away what the image could.
+    // The manifest removes what the image would allow.
     let reason = |container: Value| used(&added(container, &offer).1).to_owned();
     assert_eq!(
         reason(json!({"securityContext": {"readOnlyRootFilesystem": true}})),
@@ -110,13 +110,13 @@ fn what_an_image_can_do_alone_is_left_alone() {
     );
     let words = "its user 7 may not write to /www";
     assert_eq!(reason(json!({"securityContext": {"runAsUser": 7, "runAsGroup": 7}})), words);
-    // A directory in a volume of the user's is none of our business.
+    // A target in the user's volume needs nothing.
     let volume = json!([{"name": "x", "mountPath": "/www/"}]);
     let security = json!({"readOnlyRootFilesystem": true});
     assert_eq!(added(json!({"volumeMounts": volume, "securityContext": security}), &offer).1, []);
-    // Root may write without the right to override where it owns.
+    // Root without DAC_OVERRIDE may write to its own directories.
     assert_eq!(added(json!({"securityContext": {"capabilities": {"drop": ["ALL"]}}}), &offer).1, []);
-    // A directory of root's in one that is the user's own.
+    // A directory of root in one of the user.
     let own = |user: u64| Access { owner: Identity { user, group: user }, mode: 0o755 };
     offer.facts.identity = Identity { user: 7, group: 7 };
     (offer.facts.targets[0].access, offer.facts.targets[0].inner) = (own(7), vec![own(7)]);
@@ -127,9 +127,9 @@ fn what_an_image_can_do_alone_is_left_alone() {
     assert_eq!(used(&added(json!({}), &offer).1), "its image has no tar");
 }
 
-/// Neither image nor manifest says that it cannot.
+/// Neither image nor manifest show that it is not writable.
 #[test]
-fn what_refused_changes_when_it_ran_gets_the_agent() {
+fn unwritable_image_gets_the_agent() {
     let mut offer = offer(vec![target("/www", None)]);
     (offer.facts.has_shell, offer.facts.has_tar) = (true, true);
     offer.facts.identity = Identity::default();
@@ -138,13 +138,13 @@ fn what_refused_changes_when_it_ran_gets_the_agent() {
     let (template, notes) = added(json!({}), &offer);
     assert_eq!(used(&notes), "/www was closed to its user when it ran");
     assert_eq!(template["spec"]["initContainers"][1]["name"], "lilt-copy-main");
-    // In a volume of the user's nothing else would help.
+    // In the user's volume the agent would not help.
     let volume = json!([{"name": "x", "mountPath": "/www/"}]);
     assert_eq!(added(json!({"volumeMounts": volume}), &offer).1, []);
 }
 
 #[test]
-fn closed_images_noted_on_a_template_give_the_same_template_again() {
+fn recorded_unwritable_images_reproduce_the_template() {
     let mut offer = offer(vec![target("/www", None)]);
     (offer.facts.has_shell, offer.facts.has_tar) = (true, true);
     offer.facts.identity = Identity::default();
@@ -154,19 +154,19 @@ fn closed_images_noted_on_a_template_give_the_same_template_again() {
     let closed = AgentOffer { is_unwritable: true, ..offer.clone() };
     let mut first = [deployment(json!({}))];
     add(&mut first, &[closed]);
-    // Another session knows nothing of the containers that refused, but reads what is deployed.
+    // Another session reads from the cluster which containers refused changes.
     offer.is_unwritable = unwritable_images(&first[0]).contains(&offer.name);
     let mut second = [deployment(json!({}))];
     add(&mut second, &[offer]);
     assert_eq!(first, second);
-    // A manifest does not name the note: it is no difference.
+    // Manifests lack the annotation: it is no difference.
     let (mut in_cluster, mut manifest) = (first[0].clone(), deployment(json!({})));
     strip_agent(&mut in_cluster, &mut manifest);
     assert!(in_cluster["spec"]["template"]["metadata"]["annotations"].is_null());
 }
 
 #[test]
-fn the_command_is_what_kubernetes_would_start() {
+fn command_combines_image_and_manifest() {
     let offer = offer(vec![]);
     let command = |container: Value| {
         let (mut template, _) = added(container, &offer);
@@ -182,7 +182,7 @@ fn the_command_is_what_kubernetes_would_start() {
 }
 
 #[test]
-fn what_a_debugger_starts_is_kept_like_what_is_started() {
+fn program_started_by_a_debugger_is_kept() {
     let offer = offer(vec![target("/", Some("/web"))]);
     let command = json!(["/dlv", "exec", "/web", "--", "x"]);
     let (template, notes) = added(json!({"command": command}), &offer);
@@ -192,7 +192,7 @@ fn what_a_debugger_starts_is_kept_like_what_is_started() {
 }
 
 #[test]
-fn what_is_started_stays_where_its_modules_lie() {
+fn program_beside_its_modules_is_mounted() {
     let started = |directory: &str, file: &str, command: &[&str]| {
         let (mut template, _) =
             added(json!({"command": command}), &offer(vec![target(directory, Some(file))]));
@@ -203,13 +203,13 @@ fn what_is_started_stays_where_its_modules_lie() {
     };
     assert_eq!(started("/app", "/app/main.py", &["/python", "/app/main.py"]), (false, true));
     assert_eq!(started("/app", "/app/server", &["/app/server"]), (false, true));
-    // Everything else there would be copied, too.
+    // Everything else in that directory would be copied, too.
     assert_eq!(started("/usr/bin", "/usr/bin/server", &["/usr/bin/server"]), (true, false));
     assert_eq!(started("/usr/bin", "/usr/bin/other", &["/usr/bin/server"]), (false, true));
 }
 
 #[test]
-fn a_file_that_can_be_nowhere_is_told() {
+fn unmountable_file_is_reported() {
     let offer = offer(vec![target("/", Some("/settings.json"))]);
     let (template, notes) = added(json!({}), &offer);
     let [AgentNote::Impossible { reason, .. }] = notes.as_slice() else { panic!("{notes:?}") };
@@ -221,7 +221,7 @@ fn a_file_that_can_be_nowhere_is_told() {
 }
 
 #[test]
-fn what_can_be_nowhere_leaves_the_rest_alone() {
+fn unmountable_target_does_not_exclude_others() {
     let offer = offer(vec![target("/", Some("/settings.json")), target("/www", None)]);
     let (template, notes) = added(json!({}), &offer);
     let [AgentNote::Used { .. }, AgentNote::ExcludedTarget { what, .. }] = notes.as_slice() else {
@@ -233,12 +233,12 @@ fn what_can_be_nowhere_leaves_the_rest_alone() {
 }
 
 #[test]
-fn volumes_that_take_no_files_are_told() {
+fn read_only_volumes_are_reported() {
     let mut offer =
         offer(vec![target("/etc/app", None), target("/data", Some("/data/file")), target("/www", None)]);
     (offer.facts.has_shell, offer.facts.has_tar) = (true, true);
     offer.facts.identity = Identity::default();
-    let told = |volume: Value, mount: Value, offer: &AgentOffer| {
+    let excluded = |volume: Value, mount: Value, offer: &AgentOffer| {
         let mut mount = mount;
         mount["name"] = "x".into();
         let mut object = deployment(json!({"volumeMounts": [{"name": "y", "mountPath": "/etc"}, mount]}));
@@ -255,28 +255,31 @@ fn volumes_that_take_no_files_are_told() {
         let words = format!(
             "main, /etc/app: the volume x, which is mounted at /etc/app/, is filled by its {source} alone"
         );
-        assert_eq!(told(volume(source), json!({"mountPath": "/etc/app/"}), &offer), [words]);
+        assert_eq!(excluded(volume(source), json!({"mountPath": "/etc/app/"}), &offer), [words]);
     }
     let read_only = ["main, /data/file: the volume x, which is mounted at /data, is read-only"];
-    assert_eq!(told(volume("emptyDir"), json!({"mountPath": "/data", "readOnly": true}), &offer), read_only);
+    assert_eq!(
+        excluded(volume("emptyDir"), json!({"mountPath": "/data", "readOnly": true}), &offer),
+        read_only
+    );
     let claim = json!({"name": "x", "persistentVolumeClaim": {"claimName": "x", "readOnly": true}});
-    assert_eq!(told(claim, json!({"mountPath": "/data"}), &offer), read_only);
+    assert_eq!(excluded(claim, json!({"mountPath": "/data"}), &offer), read_only);
     let single = "main, /data/file: the volume x, which is mounted at /data/file, is there in the place of a single file, \
         which nothing can replace";
-    assert_eq!(told(volume("emptyDir"), json!({"mountPath": "/data/file"}), &offer), [single]);
-    // What is below a target, or lies elsewhere, is another matter.
+    assert_eq!(excluded(volume("emptyDir"), json!({"mountPath": "/data/file"}), &offer), [single]);
+    // Paths below a target or elsewhere do not count.
     for place in ["/etc/app/inner", "/etc/application", "/data"] {
-        assert_eq!(told(volume("emptyDir"), json!({"mountPath": place}), &offer), [""; 0]);
+        assert_eq!(excluded(volume("emptyDir"), json!({"mountPath": place}), &offer), [""; 0]);
     }
-    assert_eq!(told(volume("secret"), json!({"mountPath": "/etc/app/inner"}), &offer), [""; 0]);
-    // Nothing is promised of a container whose only target it is.
+    assert_eq!(excluded(volume("secret"), json!({"mountPath": "/etc/app/inner"}), &offer), [""; 0]);
+    // A container with this target alone cannot have the agent.
     (offer.facts.has_tar, offer.facts.targets) = (false, vec![target("/data", None)]);
-    let words = told(volume("secret"), json!({"mountPath": "/data"}), &offer);
+    let words = excluded(volume("secret"), json!({"mountPath": "/data"}), &offer);
     assert!(words.len() == 1 && words[0].starts_with("Impossible"), "{words:?}");
 }
 
 #[test]
-fn of_a_root_directory_all_but_the_program_is_left_out() {
+fn root_directory_target_keeps_only_the_program() {
     let (template, notes) = added(json!({}), &offer(vec![target("/", None)]));
     let [AgentNote::Used { .. }, AgentNote::ExcludedTarget { what, .. }] = notes.as_slice() else {
         panic!("{notes:?}")
@@ -286,7 +289,7 @@ fn of_a_root_directory_all_but_the_program_is_left_out() {
 }
 
 #[test]
-fn words_of_the_command_mean_files_in_the_working_directory() {
+fn relative_command_is_resolved_in_the_working_directory() {
     let kept = |words: &[&str], image: &str, manifest: Option<&str>| {
         let mut offer = offer(vec![target("/", Some("/web"))]);
         offer.facts.working_directory = image.into();
@@ -304,12 +307,12 @@ fn words_of_the_command_mean_files_in_the_working_directory() {
     assert!(kept(&["../web"], "/app", None) && kept(&["./web"], "/app", Some("/")));
     assert!(kept(&["/dlv", "exec", "web"], "/", None));
     assert!(!kept(&["./web"], "/app", None) && !kept(&["./web"], "/", Some("/app")));
-    // It is searched for in other directories.
+    // It is searched for in PATH.
     assert!(!kept(&["web"], "/", None));
 }
 
 #[test]
-fn restarts_have_their_own_settings() {
+fn restart_settings_become_agent_options() {
     let mut offer = offer(vec![]);
     offer.facts.has_shell = true;
     offer.restart = Some(RestartProcess {
@@ -331,7 +334,7 @@ fn restarts_have_their_own_settings() {
 }
 
 #[test]
-fn comparisons_see_nothing_of_it() {
+fn comparison_ignores_the_agent() {
     let offer = offer(vec![target("/www", None)]);
     let mounts = json!([{"name": "x", "mountPath": "/x"}]);
     let plain = deployment(json!({"args": ["x"], "volumeMounts": mounts}));
@@ -341,14 +344,14 @@ fn comparisons_see_nothing_of_it() {
     strip_agent(&mut with, &mut without);
     assert_eq!(with, without);
     assert_eq!(without["spec"]["template"]["spec"]["containers"][1]["volumeMounts"], mounts);
-    // Where there is none, nothing changes.
+    // Without one, nothing changes.
     let (mut one, mut other) = (plain.clone(), deployment(json!({})));
     strip_agent(&mut one, &mut other);
     assert_eq!((one, other), (plain, deployment(json!({}))));
 }
 
 #[test]
-fn containers_with_other_security_contexts_get_installers_of_their_own() {
+fn each_security_context_gets_an_installer() {
     let offer = offer(vec![]);
     let container = |name: &str, security: Value| {
         let mut container = json!({"name": name, "image": "registry/web:tilt-1"});

@@ -1,7 +1,7 @@
-//! A connection to a port of a pod over a WebSocket of its own.
+//! A connection to a port of a pod over its own WebSocket.
 //!
-//! The protocol cannot close one direction alone, so a client that has said all it wants to say is answered for a while
-//! before the connection closes.
+//! The protocol cannot close one direction alone. So the end of the client's data is not passed on: the pod's
+//! response is read for a while, then the connection is closed.
 
 use std::io;
 use std::pin::Pin;
@@ -18,22 +18,22 @@ use lilt_model::cluster::PodRef;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use super::{Refused, gone};
+use super::{PortErrors, pod_gone};
 use crate::connect::Cluster;
 
 /// How long the pod may be silent after our side has finished writing.
 const LINGER: Duration = Duration::from_secs(10);
 
-pub(super) struct SocketStream {
+pub(super) struct WebSocketStream {
     stream: DuplexStream,
     forwarder: Portforwarder,
-    refusal: Option<BoxFuture<'static, Option<String>>>,
-    refused: Refused,
+    error: Option<BoxFuture<'static, Option<String>>>,
+    errors: PortErrors,
     /// Set once our side has finished writing.
     linger: Option<Pin<Box<Sleep>>>,
 }
 
-impl Drop for SocketStream {
+impl Drop for WebSocketStream {
     fn drop(&mut self) {
         self.forwarder.abort();
     }
@@ -41,7 +41,7 @@ impl Drop for SocketStream {
 
 impl Cluster {
     /// Opens one connection to a port inside a pod.
-    pub(super) async fn open_socket(&self, pod: &PodRef, port: u16) -> Result<SocketStream, Failure> {
+    pub(super) async fn open_websocket(&self, pod: &PodRef, port: u16) -> Result<WebSocketStream, Failure> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
         let mut forwarder = match pods.portforward(&pod.name, &[port]).await {
             Ok(forwarder) => forwarder,
@@ -49,19 +49,19 @@ impl Cluster {
         };
         let stream =
             forwarder.take_stream(port).expect("invariant: a forwarder has the port it was made for");
-        let refusal = forwarder.take_error(port).map(FutureExt::boxed);
-        Ok(SocketStream {
+        let error = forwarder.take_error(port).map(FutureExt::boxed);
+        Ok(WebSocketStream {
             stream,
             forwarder,
-            refusal,
-            refused: Refused { pod: pod.clone(), port },
+            error,
+            errors: PortErrors { pod: pod.clone(), port },
             linger: None,
         })
     }
 
     fn forward_failure(&self, pod: &PodRef, error: &kube::Error) -> Failure {
         match crate::error::code(error) {
-            Some(404) => gone(pod),
+            Some(404) => pod_gone(pod),
             Some(403) => self.forbidden(&format!("to forward ports of pod {}", pod.name), error),
             Some(code) => Failure::environment(format!("cannot forward to the pod {}", pod.name))
                 .detail(format!("the API server answered {code}"))
@@ -71,21 +71,21 @@ impl Cluster {
     }
 }
 
-impl SocketStream {
-    /// What the pod's side says went wrong. Its end without a word is no error.
-    fn poll_refusal(&mut self, context: &mut Context<'_>) -> Option<io::Error> {
-        let refusal = self.refusal.as_mut()?;
-        match refusal.as_mut().poll(context) {
+impl WebSocketStream {
+    /// Returns the pod's error. The end of the error stream without one is no error.
+    fn poll_error(&mut self, context: &mut Context<'_>) -> Option<io::Error> {
+        let error = self.error.as_mut()?;
+        match error.as_mut().poll(context) {
             Poll::Ready(message) => {
-                self.refusal = None;
-                message.map(|message| self.refused.error(&message).0)
+                self.error = None;
+                message.map(|message| self.errors.error(&message).0)
             }
             Poll::Pending => None,
         }
     }
 }
 
-impl AsyncRead for SocketStream {
+impl AsyncRead for WebSocketStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -103,7 +103,7 @@ impl AsyncRead for SocketStream {
             }
             return read;
         }
-        if let Some(error) = this.poll_refusal(context) {
+        if let Some(error) = this.poll_error(context) {
             return Poll::Ready(Err(error));
         }
         if read.is_pending()
@@ -116,7 +116,7 @@ impl AsyncRead for SocketStream {
     }
 }
 
-impl AsyncWrite for SocketStream {
+impl AsyncWrite for WebSocketStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -129,7 +129,7 @@ impl AsyncWrite for SocketStream {
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
-    /// Only remembers it: passing it on would close both directions, and the answer would be lost.
+    /// Only recorded: passing it on would close both directions, and the response would be lost.
     fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.linger.is_none() {
             self.linger = Some(Box::pin(tokio::time::sleep(LINGER)));
