@@ -7,7 +7,7 @@ use regex::Regex;
 
 /// Files that must parse messages of other programs, which have no error code, with the reason.
 const ALLOWED: [(&str, &str); 8] = [
-    ("cluster/src/apply/refusal.rs", "the API server's reason for a refusal, to pick a hint"),
+    ("cluster/src/apply/rejection.rs", "the API server's reason for a rejection, to pick a hint"),
     ("cluster/src/apply/target.rs", "the API server has no code for an immutable or an unknown field"),
     ("cluster/src/forward.rs", "the kubelet says only in words that a port refused the connection"),
     ("cluster/src/live/shell.rs", "container runtimes say only in words that there is no shell"),
