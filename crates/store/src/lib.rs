@@ -29,8 +29,9 @@ pub use history::{Expired, WatchEvent, WatchEventType};
 pub use logs::{DEFAULT_LIMIT, Field, Filter, InvalidPattern, Lines, LogReader, LogWriter, Pattern, Span};
 pub use object::{Draft, Key, Snapshot, new_uid};
 pub use query::{QuerySubject, SessionQueries, SessionQuery};
-pub use reader::{Changes, Reader};
+pub use reader::Reader;
 pub use segments::segment::LineRef;
+pub use table::Changes;
 pub use writer::Writer;
 pub use writes::{Action, Refusal, WriteRequest};
 

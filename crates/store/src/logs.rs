@@ -4,7 +4,6 @@
 //! end. Readers page and follow by number. Secrets are redacted before anything is stored.
 
 mod assembler;
-pub(crate) mod batch;
 mod blocks;
 mod field;
 mod filter;
@@ -26,10 +25,10 @@ use lilt_model::{ResourceName, SpanId, Timestamp};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::segments::batch::Batch;
 use crate::segments::segment::{Marks, Owner, SpanOwner};
 use crate::segments::{Segments, Sizes, SpanWriter, file};
 use assembler::Assembler;
-use batch::Batch;
 pub use field::Field;
 pub use filter::Filter;
 pub use pattern::{InvalidPattern, Pattern};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use lilt_api::{ObjectKind, UIResource, UISession};
+use lilt_api::{ObjectKind, UIResource};
 use lilt_model::ResourceName;
 use lilt_model::timeline::UpdateRecord;
 use serde_json::Value;
@@ -13,25 +13,8 @@ use crate::history::{Expired, WatchEvent};
 use crate::logs::LogReader;
 use crate::object::{Body, Key, Snapshot};
 use crate::query::{QuerySender, QuerySubject};
+use crate::table::Changes;
 use crate::writer::Contents;
-
-/// The changes of resources and session since a revision.
-#[derive(Clone, Debug, Default)]
-pub struct Changes {
-    pub revision: u64,
-    /// Whether these are all existing resources, so that others are to be forgotten.
-    pub complete: bool,
-    pub resources: Vec<Arc<UIResource>>,
-    pub removed: Vec<ResourceName>,
-    pub session: Option<Arc<UISession>>,
-}
-
-impl Changes {
-    /// Returns whether there are no changes.
-    pub fn is_empty(&self) -> bool {
-        !self.complete && self.resources.is_empty() && self.removed.is_empty() && self.session.is_none()
-    }
-}
 
 #[derive(Clone, Debug)]
 pub struct Reader {

@@ -3,6 +3,7 @@
 //! The summary of a segment is enough to skip it if no line can match. The table does no IO: files are read and written
 //! without holding a lock on it.
 
+pub(crate) mod batch;
 pub(crate) mod file;
 pub(crate) mod gap;
 pub(crate) mod owners;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use lilt_model::Timestamp;
 use lilt_model::log::Level;
 
-use crate::logs::batch::Batch;
+use batch::Batch;
 use gap::Gap;
 use owners::Owners;
 use segment::{Entry, Marks, Owner, Segment, SpanOwner};

@@ -7,14 +7,31 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lilt_api::ObjectKind;
+use lilt_api::{ObjectKind, UIResource, UISession};
 use lilt_model::{ResourceName, Timestamp};
 
 use crate::change_index::ChangeIndex;
 use crate::fragments::{FRAGMENTED_KIND, Fragments};
 use crate::history::{Expired, History, WatchEvent, WatchEventType};
 use crate::object::{Body, Key, Snapshot, Uid};
-use crate::reader::Changes;
+
+/// The changes of resources and session since a revision.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    pub revision: u64,
+    /// Whether these are all existing resources, so that others are to be forgotten.
+    pub complete: bool,
+    pub resources: Vec<Arc<UIResource>>,
+    pub removed: Vec<ResourceName>,
+    pub session: Option<Arc<UISession>>,
+}
+
+impl Changes {
+    /// Returns whether there are no changes.
+    pub fn is_empty(&self) -> bool {
+        !self.complete && self.resources.is_empty() && self.removed.is_empty() && self.session.is_none()
+    }
+}
 
 /// A draft in the form in which the table stores it.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use lilt_model::secret::Redactor;
 use memchr::{memchr, memrchr};
 use tokio::time::Instant;
 
-use super::batch::Batch;
 use super::blocks::Blocks;
 use super::json_level;
+use crate::segments::batch::Batch;
 use crate::segments::segment::Marks;
 
 /// Longer lines are split into pieces of this length, so that memory is bounded.

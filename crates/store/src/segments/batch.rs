@@ -1,6 +1,6 @@
 //! A batch of lines to append to the log.
 
-use crate::segments::segment::Marks;
+use super::segment::Marks;
 
 /// Lines of one span that arrived together.
 #[derive(Debug, Default)]
