@@ -210,10 +210,10 @@ mod tests {
         let keys = keys("a");
         let code = keys.mint_code(Timestamp(7), BROWSER_LIFETIME).unwrap();
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(&code).unwrap();
-        for place in 0..bytes.len() {
+        for index in 0..bytes.len() {
             let mut changed = bytes.clone();
-            changed[place] ^= 1;
-            assert_eq!(keys.read_code(&BASE64_URL_SAFE_NO_PAD.encode(changed)), None, "byte {place}");
+            changed[index] ^= 1;
+            assert_eq!(keys.read_code(&BASE64_URL_SAFE_NO_PAD.encode(changed)), None, "byte {index}");
         }
         for text in ["", "x", "****", &code[1..], &format!("{code}AAAA")] {
             assert_eq!(keys.read_code(text), None, "{text}");

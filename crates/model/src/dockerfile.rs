@@ -21,9 +21,9 @@ pub fn replace_images(
 ) -> String {
     let mut text = dockerfile.to_owned();
     // From the end, so that earlier positions stay valid.
-    for (place, image) in mentions(dockerfile, build_args).into_iter().rev() {
+    for (position, image) in mentions(dockerfile, build_args).into_iter().rev() {
         if let Some(other) = replacement(&image) {
-            text.replace_range(place, &other);
+            text.replace_range(position, &other);
         }
     }
     text
@@ -37,10 +37,10 @@ fn mentions(dockerfile: &str, build_args: &[(String, String)]) -> Vec<(Range<usi
     for instruction in instructions(dockerfile) {
         let text = |word: &Range<usize>| &dockerfile[word.clone()];
         let Some((keyword, words)) = instruction.split_first() else { continue };
-        let mut mention = |place: Range<usize>, stages: &[String]| {
-            let image = substitute(&dockerfile[place.clone()], &arguments);
+        let mut mention = |position: Range<usize>, stages: &[String]| {
+            let image = substitute(&dockerfile[position.clone()], &arguments);
             let is_stage = stages.contains(&image.to_lowercase());
-            found.extend(Reference::parse(&image).ok().filter(|_| !is_stage).map(|image| (place, image)));
+            found.extend(Reference::parse(&image).ok().filter(|_| !is_stage).map(|image| (position, image)));
         };
         match text(keyword).to_ascii_uppercase().as_str() {
             "ARG" => {
@@ -61,8 +61,8 @@ fn mentions(dockerfile: &str, build_args: &[(String, String)]) -> Vec<(Range<usi
             }
             "COPY" | "ADD" | "RUN" => {
                 for flag in words.iter().take_while(|word| text(word).starts_with("--")) {
-                    if let Some(place) = source_of(flag, text(flag)) {
-                        mention(place, &stages);
+                    if let Some(position) = source_of(flag, text(flag)) {
+                        mention(position, &stages);
                     }
                 }
             }
@@ -73,13 +73,13 @@ fn mentions(dockerfile: &str, build_args: &[(String, String)]) -> Vec<(Range<usi
 }
 
 /// Returns the position of the image in a flag that names a source of files.
-fn source_of(place: &Range<usize>, flag: &str) -> Option<Range<usize>> {
+fn source_of(position: &Range<usize>, flag: &str) -> Option<Range<usize>> {
     let value = match flag.strip_prefix("--from=") {
         Some(value) => value,
         None => flag.strip_prefix("--mount=")?.split(',').find_map(|part| part.strip_prefix("from="))?,
     };
     // The value is a slice of the flag, so the distance of the pointers is its offset.
-    let start = place.start + (value.as_ptr() as usize - flag.as_ptr() as usize);
+    let start = position.start + (value.as_ptr() as usize - flag.as_ptr() as usize);
     Some(start..start + value.len())
 }
 

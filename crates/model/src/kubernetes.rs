@@ -167,8 +167,9 @@ impl ObjectRef {
     ///
     /// A manifest may omit the namespace.
     pub fn means(&self, there: &ObjectRef) -> bool {
-        let place = self.namespace.is_empty() || self.namespace == there.namespace;
-        place && (&self.api_version, &self.kind, &self.name) == (&there.api_version, &there.kind, &there.name)
+        let is_same_namespace = self.namespace.is_empty() || self.namespace == there.namespace;
+        is_same_namespace
+            && (&self.api_version, &self.kind, &self.name) == (&there.api_version, &there.kind, &there.name)
     }
 }
 

@@ -38,10 +38,10 @@ pub(crate) async fn count(
 ) -> Result<Json<LineCount>, Response> {
     let (filter, from, until) = read(&parameters).map_err(IntoResponse::into_response)?;
     let logs = context.reader.logs().clone();
-    let gone = CancellationToken::new();
+    let disconnected = CancellationToken::new();
     // A client that disconnects drops this future.
-    let _guard = gone.clone().drop_guard();
-    Ok(Json(blocking(move || count_lines(&logs, &filter, from, until, &gone)).await?))
+    let _guard = disconnected.clone().drop_guard();
+    Ok(Json(blocking(move || count_lines(&logs, &filter, from, until, &disconnected)).await?))
 }
 
 fn read(parameters: &[(String, String)]) -> Result<(Filter, u64, u64), QueryError> {
@@ -64,14 +64,14 @@ fn count_lines(
     filter: &Filter,
     from: u64,
     until: u64,
-    gone: &CancellationToken,
+    disconnected: &CancellationToken,
 ) -> LineCount {
     let end = logs.end().min(until);
     let by_text = filter.text.is_some() || !filter.fields.is_empty();
     let mut count = 0;
     let mut next = from;
     for _ in 0..MAX_SEARCHES {
-        if next >= end || gone.is_cancelled() {
+        if next >= end || disconnected.is_cancelled() {
             break;
         }
         let Some(found) = logs.take(filter, next, CHUNK) else {
@@ -97,10 +97,15 @@ mod tests {
     fn counting_stops_when_the_client_disconnects() {
         let (writer, reader) = LogWriter::open(None, || Timestamp(7));
         writer.span(SpanId::new("a"), None, Source::Runtime).write(b"one\ntwo\n");
-        let gone = CancellationToken::new();
-        let count = |gone: &CancellationToken| count_lines(&reader, &Filter::default(), 0, u64::MAX, gone);
-        assert_eq!((count(&gone).count, count(&gone).done), (2, true));
-        gone.cancel();
-        assert_eq!((count(&gone).count, count(&gone).next, count(&gone).done), (0, 0, false));
+        let disconnected = CancellationToken::new();
+        let count = |disconnected: &CancellationToken| {
+            count_lines(&reader, &Filter::default(), 0, u64::MAX, disconnected)
+        };
+        assert_eq!((count(&disconnected).count, count(&disconnected).done), (2, true));
+        disconnected.cancel();
+        assert_eq!(
+            (count(&disconnected).count, count(&disconnected).next, count(&disconnected).done),
+            (0, 0, false)
+        );
     }
 }

@@ -38,14 +38,14 @@ const REQUESTS: [(&str, &str, &str); 11] = [
 pub fn api(bytes: &[u8]) -> Option<(&'static Kind, Value)> {
     let [kind, asked, rest @ ..] = bytes else { return None };
     let kind = &kinds().all()[usize::from(*kind) % kinds().all().len()];
-    let (method, place, form) = REQUESTS[usize::from(*asked) % REQUESTS.len()];
+    let (method, path, form) = REQUESTS[usize::from(*asked) % REQUESTS.len()];
     let (query, body) = match rest.iter().position(|byte| *byte == b'\n') {
         Some(end) => (&rest[..end], &rest[end + 1..]),
         None => (&[][..], rest),
     };
     let query = std::str::from_utf8(query).ok()?;
     let address =
-        format!("/apis/tilt.dev/v1alpha1/{}{place}?dryRun=All&fieldManager=fuzz&{query}", kind.plural);
+        format!("/apis/tilt.dev/v1alpha1/{}{path}?dryRun=All&fieldManager=fuzz&{query}", kind.plural);
     let request = Request::builder()
         .method(method)
         .uri(address)

@@ -120,10 +120,11 @@ pub(crate) async fn logs(
         check_resource(&context.reader, resource).map_err(IntoResponse::into_response)?;
     }
     let logs = context.reader.logs().clone();
-    let gone = CancellationToken::new();
+    let disconnected = CancellationToken::new();
     // Cancels the search when the client disconnects.
-    let guard = gone.clone().drop_guard();
-    let mut log_stream = LogStream { logs, next: 0, end: 0, query, gone, ending: context.closing.clone() };
+    let guard = disconnected.clone().drop_guard();
+    let mut log_stream =
+        LogStream { logs, next: 0, end: 0, query, disconnected, ending: context.closing.clone() };
     let log_stream = blocking(move || {
         log_stream.begin();
         log_stream
@@ -145,7 +146,7 @@ struct LogStream {
     /// Where to end unless the client follows.
     end: u64,
     /// Cancelled when the client disconnects.
-    gone: CancellationToken,
+    disconnected: CancellationToken,
     /// Cancelled when the session ends.
     ending: CancellationToken,
 }
@@ -155,7 +156,7 @@ impl LogStream {
         self.logs.store_partial();
         self.end = self.logs.end();
         if let Some(count) = self.query.tail {
-            self.next = self.logs.tail(&self.query.filter, count, &|| !self.gone.is_cancelled());
+            self.next = self.logs.tail(&self.query.filter, count, &|| !self.disconnected.is_cancelled());
         }
         self.next = self.next.max(self.query.from.unwrap_or_default());
     }
@@ -201,7 +202,7 @@ impl LogStream {
     /// Returns the next lines; empty if there are none now, or none in the part that was searched.
     fn read_chunk(&mut self) -> Vec<u8> {
         let mut chunk = Vec::new();
-        while chunk.len() < CHUNK && self.next < self.end && !self.gone.is_cancelled() {
+        while chunk.len() < CHUNK && self.next < self.end && !self.disconnected.is_cancelled() {
             let Some(lines) = self.logs.take(&self.query.filter, self.next, PAGE) else { break };
             for line in lines.iter() {
                 if line.seq >= self.end || chunk.len() >= CHUNK {

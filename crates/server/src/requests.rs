@@ -89,14 +89,14 @@ pub(crate) async fn override_trigger_mode(
     State(context): State<Context>,
     body: Bytes,
 ) -> Result<StatusCode, RequestError> {
-    let asked: OverrideTriggerMode = read(&body, "a trigger mode")?;
+    let trigger_mode_override: OverrideTriggerMode = read(&body, "a trigger mode")?;
     // Tilt's numbers also contain `auto_init`, which has no effect on a running session.
-    let mode = match asked.trigger_mode {
+    let mode = match trigger_mode_override.trigger_mode {
         0 | 3 => TriggerMode::Auto,
         1 | 2 => TriggerMode::Manual,
         other => return Err(RequestError::Malformed(format!("invalid trigger mode: {other}"))),
     };
-    send(&context, Request::SetTriggerMode { resources: asked.manifest_names, mode }).await?;
+    send(&context, Request::SetTriggerMode { resources: trigger_mode_override.manifest_names, mode }).await?;
     Ok(StatusCode::OK)
 }
 

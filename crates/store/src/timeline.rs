@@ -34,16 +34,16 @@ impl Timeline {
         let number = record.update;
         let records = self.records.entry(resource.clone()).or_default();
         match records.binary_search_by_key(&number, |record| record.update) {
-            Ok(place) => {
-                records[place] = record;
+            Ok(index) => {
+                records[index] = record;
                 return;
             }
-            Err(place) => {
+            Err(index) => {
                 // Most of ten thousand resources have one update, so no capacity for more is reserved.
                 if records.is_empty() {
                     records.reserve_exact(1);
                 }
-                records.insert(place, record);
+                records.insert(index, record);
             }
         }
         self.order.insert((number, resource.clone()));

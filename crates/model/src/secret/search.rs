@@ -51,16 +51,16 @@ impl Search {
     }
 
     fn replace_adjacent<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
-        let mut found = self.automaton.find_iter(text).peekable();
-        if found.peek().is_none() {
+        let mut matches = self.automaton.find_iter(text).peekable();
+        if matches.peek().is_none() {
             return Cow::Borrowed(text);
         }
         let mut redacted = Vec::with_capacity(text.len());
         let mut next = 0;
-        for place in found {
-            redacted.extend_from_slice(&text[next..place.start()]);
-            redacted.extend_from_slice(self.replacements[place.pattern()].as_bytes());
-            next = place.end();
+        for found in matches {
+            redacted.extend_from_slice(&text[next..found.start()]);
+            redacted.extend_from_slice(self.replacements[found.pattern()].as_bytes());
+            next = found.end();
         }
         redacted.extend_from_slice(&text[next..]);
         Cow::Owned(redacted)
@@ -69,15 +69,15 @@ impl Search {
     /// Replaces values with control sequences between their bytes, as `grep --color` prints them. Keeps the sequences.
     fn replace_interrupted(&self, text: &[u8]) -> Option<Vec<u8>> {
         let plain = Plain::of(text);
-        let mut found = self.automaton.find_iter(&plain.bytes).peekable();
-        found.peek()?;
+        let mut matches = self.automaton.find_iter(&plain.bytes).peekable();
+        matches.peek()?;
         let mut redacted = Vec::with_capacity(text.len());
         let mut next = 0;
-        for place in found {
-            let begin = plain.position(place.start());
-            let end = plain.position(place.end() - 1) + 1;
+        for found in matches {
+            let begin = plain.position(found.start());
+            let end = plain.position(found.end() - 1) + 1;
             redacted.extend_from_slice(&text[next..begin]);
-            redacted.extend_from_slice(self.replacements[place.pattern()].as_bytes());
+            redacted.extend_from_slice(self.replacements[found.pattern()].as_bytes());
             plain.sequences(begin..end).for_each(|range| redacted.extend_from_slice(&text[range]));
             next = end;
         }

@@ -117,13 +117,8 @@ impl<'t> Scanner<'t> {
         let mut text: Cow<'t, str> = Cow::Borrowed("");
         loop {
             if self.is_document_boundary() {
-                let place = self.mark();
-                return Err(error_within(
-                    "found a document marker in a quoted text",
-                    place,
-                    "the text",
-                    mark,
-                ));
+                let here = self.mark();
+                return Err(error_within("found a document marker in a quoted text", here, "the text", mark));
             }
             if self.is_end(0) {
                 return Err(error("the quoted text that starts here has no end", mark));
@@ -219,14 +214,14 @@ impl<'t> Scanner<'t> {
                 let code = code.filter(|code| code.bytes().all(|digit| digit.is_ascii_hexdigit()));
                 code.and_then(|code| u32::from_str_radix(code, 16).ok()).and_then(char::from_u32).ok_or_else(
                     || {
-                        let place = self.mark();
-                        error_within("found an invalid Unicode escape", place, "the quoted text", mark)
+                        let here = self.mark();
+                        error_within("found an invalid Unicode escape", here, "the quoted text", mark)
                     },
                 )?
             }
             _ => {
-                let place = self.mark();
-                return Err(error_within("found unknown escape character", place, "the quoted text", mark));
+                let here = self.mark();
+                return Err(error_within("found unknown escape character", here, "the quoted text", mark));
             }
         };
         self.position += 2 + digits;
@@ -310,8 +305,8 @@ impl<'t> Scanner<'t> {
             self.skip_line();
         }
         if !self.is_break_or_end(0) {
-            let place = self.mark();
-            return Err(error_within("expected a comment or a line break", place, "the block scalar", mark));
+            let here = self.mark();
+            return Err(error_within("expected a comment or a line break", here, "the block scalar", mark));
         }
         Ok((chomping.unwrap_or(Chomping::Clip), increment))
     }

@@ -136,8 +136,8 @@ impl Assembler {
     /// Drops the overwritten states of a progress bar.
     fn drop_overwritten(&mut self) {
         let end = self.partial.len() - self.partial.iter().rev().take_while(|byte| **byte == b'\r').count();
-        if let Some(place) = memrchr(b'\r', &self.partial[..end]) {
-            self.partial.drain(..=place);
+        if let Some(index) = memrchr(b'\r', &self.partial[..end]) {
+            self.partial.drain(..=index);
             self.is_overwritten = true;
         }
     }
@@ -210,7 +210,7 @@ fn last_states(lines: &[u8], continues: &mut bool) -> Vec<u8> {
     for (index, line) in lines.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = &line[..line.len() - line.iter().rev().take_while(|byte| **byte == b'\r').count()];
-        let state = memrchr(b'\r', line).map(|place| &line[place + 1..]);
+        let state = memrchr(b'\r', line).map(|at| &line[at + 1..]);
         if index == 0 && state.is_some() {
             *continues = false;
         }

@@ -66,9 +66,12 @@ impl Blocks {
 
     /// Redacts the line if it continues a secret. Returns whether it does.
     fn redact_next(&mut self, line: &[u8], blocks: &[Block], redacted: &mut Vec<u8>) -> bool {
-        let end_in = |begun: &PartialMatch| blocks.get(begun.block)?.continues_in(line, begun.next);
-        self.partial.retain(|begun| end_in(begun).is_some());
-        let Some((first, end)) = self.partial.first().and_then(|begun| Some((*begun, end_in(begun)?))) else {
+        let end_in =
+            |candidate: &PartialMatch| blocks.get(candidate.block)?.continues_in(line, candidate.next);
+        self.partial.retain(|candidate| end_in(candidate).is_some());
+        let Some((first, end)) =
+            self.partial.first().and_then(|candidate| Some((*candidate, end_in(candidate)?)))
+        else {
             return false;
         };
         let replacement = blocks[first.block].replacement.as_bytes();
@@ -77,8 +80,8 @@ impl Blocks {
             put(redacted, &[&held[..first.from], replacement]);
         }
         put(redacted, &[replacement, &line[end..]]);
-        self.partial.retain(|begun| !blocks[begun.block].is_last(begun.next));
-        self.partial.iter_mut().for_each(|begun| begun.next += 1);
+        self.partial.retain(|candidate| !blocks[candidate.block].is_last(candidate.next));
+        self.partial.iter_mut().for_each(|candidate| candidate.next += 1);
         true
     }
 

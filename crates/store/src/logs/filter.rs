@@ -151,19 +151,19 @@ impl Picked {
         }
     }
 
-    pub(super) fn get(&self, place: usize) -> usize {
+    pub(super) fn get(&self, position: usize) -> usize {
         match self {
-            Picked::All(range) => range.start + place,
-            Picked::Some(indexes) => indexes[place] as usize,
+            Picked::All(range) => range.start + position,
+            Picked::Some(indexes) => indexes[position] as usize,
         }
     }
 
     /// Removes the first `place` lines.
-    pub(super) fn cut_front(&mut self, place: usize) {
+    pub(super) fn cut_front(&mut self, position: usize) {
         match self {
-            Picked::All(range) => range.start += place,
+            Picked::All(range) => range.start += position,
             Picked::Some(indexes) => {
-                indexes.drain(..place);
+                indexes.drain(..position);
             }
         }
     }

@@ -64,11 +64,11 @@ impl Lines {
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = LineRef<'_>> {
-        (0..self.len()).map(|place| self.segment.line(self.picked.get(place)))
+        (0..self.len()).map(|position| self.segment.line(self.picked.get(position)))
     }
 
-    fn marks(&self, place: usize) -> Marks {
-        self.segment.entries[self.picked.get(place)].marks
+    fn marks(&self, position: usize) -> Marks {
+        self.segment.entries[self.picked.get(position)].marks
     }
 }
 
@@ -244,9 +244,9 @@ impl LogReader {
             };
         };
         let (lines, time) = (summary.first..summary.end, summary.latest);
-        let place = segments.segment(index);
+        let position = segments.segment(index);
         drop(segments);
-        match self.fetch(place, lines.start) {
+        match self.fetch(position, lines.start) {
             Ok(Some(segment)) => Lookup::Segment(segment),
             Ok(None) => Lookup::Skip(lines.end),
             Err(error) => {
@@ -258,8 +258,8 @@ impl LogReader {
     }
 
     /// Returns a segment; none if it was deleted meanwhile.
-    fn fetch(&self, place: Option<SegmentLocation>, first: u64) -> io::Result<Option<Arc<Segment>>> {
-        match place {
+    fn fetch(&self, position: Option<SegmentLocation>, first: u64) -> io::Result<Option<Arc<Segment>>> {
+        match position {
             None => Ok(None),
             Some(SegmentLocation::Memory(segment)) => Ok(Some(segment)),
             Some(SegmentLocation::Disk(path)) => match file::read(&path) {
@@ -335,9 +335,9 @@ impl LogReader {
                     return missing;
                 }
                 let (lines, time) = (summary.first..summary.end, summary.latest);
-                let place = segments.segment(behind - 1);
+                let position = segments.segment(behind - 1);
                 drop(segments);
-                return match self.fetch(place, lines.start) {
+                return match self.fetch(position, lines.start) {
                     Ok(Some(segment)) => Lookup::Segment(segment),
                     Ok(None) => Lookup::Skip(lines.start),
                     Err(error) => {
@@ -460,11 +460,11 @@ struct TailSearch {
 
 impl TailSearch {
     fn visit(&mut self, lines: &Lines) -> ControlFlow<()> {
-        for place in (0..lines.len()).rev() {
-            if lines.marks(place).has(Marks::CONTINUES) {
+        for position in (0..lines.len()).rev() {
+            if lines.marks(position).has(Marks::CONTINUES) {
                 continue;
             }
-            self.at = lines.segment.first + lines.picked.get(place) as u64;
+            self.at = lines.segment.first + lines.picked.get(position) as u64;
             self.missing -= 1;
             if self.missing == 0 {
                 return ControlFlow::Break(());

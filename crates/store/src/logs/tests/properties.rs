@@ -221,13 +221,13 @@ fn deleted_lines_are_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let (writer, reader) = small(folder.path(), 4_000);
     let mut out = span(&writer, "web");
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for number in 0..1000 {
         let before = reader.end();
         out.write(format!("line {number}\n").as_bytes());
-        told.extend(reader.read(before, 10).into_iter().filter(|line| line.level == Level::Warn));
+        reported.extend(reader.read(before, 10).into_iter().filter(|line| line.level == Level::Warn));
     }
-    assert_eq!(told.len(), 1);
-    assert!(told[0].text.contains("--log-limit"), "{told:?}");
-    assert_eq!(told[0].resource, None);
+    assert_eq!(reported.len(), 1);
+    assert!(reported[0].text.contains("--log-limit"), "{reported:?}");
+    assert_eq!(reported[0].resource, None);
 }
