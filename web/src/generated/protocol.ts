@@ -4,43 +4,43 @@ import type { UIButton } from "./objects";
 
 export type ServerMessage = { "type": "hello", 
 /**
- * Of lilt.
+ * The version of lilt.
  */
 version: string, 
 /**
- * Another one than before: another session, forget its logs.
+ * Identifies the session. If it differs from that of the last connection, logs are to be forgotten.
  */
 session_id: string, revision: number, 
 /**
- * It is a snapshot, made then: nothing changes, and nothing can be asked for.
+ * The time of the snapshot, if it is one: nothing changes, and requests are refused.
  */
 snapshot?: Timestamp, } | { "type": "state", 
 /**
- * These are all resources there are: forget what you know.
+ * Whether these are all resources, so that others are to be forgotten.
  */
 complete: boolean, 
 /**
- * New or changed, whole, in no order.
+ * New or changed resources, complete, in no order.
  */
 resources: Array<UIResource>, removed: Array<ResourceName>, 
 /**
- * Only when changed.
+ * Only if it changed.
  */
 session?: UISession, } | { "type": "lines", 
 /**
- * Which `Follow` this answers.
+ * The `Follow` that these lines belong to.
  */
 follow: number, lines: Array<Line>, 
 /**
- * Where the page is now: all wanted lines before this number have been sent.
+ * The position of the page: all matching lines before this number have been sent.
  */
 next: number, 
 /**
- * Lines before these were passed over, because there were too many.
+ * Whether lines before these were skipped, because there were too many.
  */
 gap?: boolean, } | { "type": "log", 
 /**
- * The number of the oldest line that is kept.
+ * The number of the oldest stored line.
  */
 begin: number, 
 /**
@@ -48,17 +48,17 @@ begin: number,
  */
 end: number, } | { "type": "buttons", 
 /**
- * These are all there are.
+ * Whether these are all buttons.
  */
 complete: boolean, buttons: Array<UIButton>, removed: Array<string>, } | { "type": "refused", message: string, } | { "type": "tick" };
 
 export type PageMessage = { "type": "ask", request: Request, } | { "type": "follow", 
 /**
- * Chosen by the page; comes back with the lines.
+ * Chosen by the page; returned with the lines.
  */
 follow: number, 
 /**
- * Which lines, as in the query of `/api/lines`.
+ * The filter, as in the query of `/api/lines`.
  */
 query: string, from: number, } | { "type": "unfollow" };
 
@@ -68,12 +68,12 @@ query: string, from: number, } | { "type": "unfollow" };
 export type ResourceName = string;
 
 /**
- * A section of log: one update, one pod's container, one run of a server.
+ * A section of the log: one update, one container of a pod, one run of a server.
  */
 export type SpanId = string;
 
 /**
- * Microseconds since 1970, written as Kubernetes' `MicroTime` (`2026-11-15T19:51:53.000001Z`).
+ * Microseconds since 1970, serialized as Kubernetes' `MicroTime` (`2026-11-15T19:51:53.000001Z`).
  */
 export type Timestamp = string;
 
@@ -695,20 +695,20 @@ message: string,
  */
 server?: string, 
 /**
- * What to do about it.
+ * What the user can do about it.
  */
 hint?: string, since: Timestamp, };
 
 /**
- * One line, or a piece of one: output that has no line end for a while, or none for very long, comes in pieces.
+ * A line, or a part of one: output without a line end is split after a while, or when it gets too long.
  */
 export type Line = { 
 /**
- * Counts all lines of the session, without gaps.
+ * The number of the line in the session, without gaps.
  */
 seq: number, time: Timestamp, 
 /**
- * None: lilt itself.
+ * None: the line is lilt's own.
  */
 resource?: ResourceName | null, span: SpanId, source: Source, level: Level, 
 /**
@@ -716,39 +716,39 @@ resource?: ResourceName | null, span: SpanId, source: Source, level: Level,
  */
 text: string, 
 /**
- * This piece goes on where the last one of its span ended.
+ * Whether this part continues the previous one of its span.
  */
 continues?: boolean, 
 /**
- * The line has not ended with this piece.
+ * Whether the line continues after this part.
  */
 open?: boolean, 
 /**
- * Where an update begins; shown whatever level is asked for, so that one sees which update the others are of.
+ * Whether this is the first line of an update. Shown at every level, so that readers see which update lines belong to.
  */
 headline?: boolean, };
 
 export type Level = "info" | "warn" | "error";
 
 /**
- * Which half of a resource's life a line belongs to.
+ * Whether a line comes from an update or from the running resource.
  */
 export type Source = "build" | "runtime";
 
 /**
- * The answer to `GET /api/lines`.
+ * The response to `GET /api/lines`.
  */
 export type LogPage = { 
 /**
- * In order.
+ * The lines in order.
  */
 lines: Array<Line>, 
 /**
- * Where to go on: `from` this number forwards, `before` it backwards. None: there is nothing more that way, now.
+ * Where to continue: `from` this number forwards, or `before` it backwards. None: there are no more lines now.
  */
 next?: number, 
 /**
- * The number of the oldest line that is kept.
+ * The number of the oldest stored line.
  */
 begin: number, 
 /**
@@ -757,7 +757,7 @@ begin: number,
 end: number, };
 
 /**
- * The answer to `GET /api/sections`.
+ * The response to `GET /api/sections`.
  */
 export type LogSections = { 
 /**
@@ -766,20 +766,20 @@ export type LogSections = {
 sections: Array<SpanId>, };
 
 /**
- * The answer to `GET /api/count`.
+ * The response to `GET /api/count`.
  */
 export type LineCount = { count: number, 
 /**
- * Where to go on: `from` this number.
+ * Where to continue: `from` this number.
  */
 next: number, 
 /**
- * That was all, now.
+ * Whether all lines are counted.
  */
 done: boolean, };
 
 /**
- * A notice as readers see it.
+ * A notice in the form in which the web port sends it.
  */
 export type ReportedNotice = { 
 /**
@@ -788,7 +788,7 @@ export type ReportedNotice = {
 about: string, warning: boolean, reason: string, message: string, at: Timestamp, };
 
 /**
- * An applied object as the cluster has it now, for readers.
+ * An applied object as it is in the cluster, in the form in which the web port sends it.
  */
 export type ReportedObject = { 
 /**
@@ -796,11 +796,11 @@ export type ReportedObject = {
  */
 name: string, 
 /**
- * None for kinds that tell nothing of themselves.
+ * Empty for kinds without conditions.
  */
 conditions: Array<ObjectCondition>, 
 /**
- * What is to be said of it besides: it is gone, is being deleted, may not be read.
+ * That it is gone, is being deleted, or may not be read.
  */
 remark?: string, };
 
@@ -818,7 +818,7 @@ export type Request = { "type": "trigger", resource: ResourceName, reason: numbe
 export type TriggerMode = "auto" | "manual";
 
 /**
- * The answer to `GET /api/timeline`.
+ * The response to `GET /api/timeline`.
  */
 export type Timeline = { resources: Array<ResourceTimeline>, };
 
@@ -833,26 +833,26 @@ updates: Array<UpdateRecord>, };
  */
 export type UpdateRecord = { 
 /**
- * Its number; greater is later.
+ * The number of the update; later ones have greater numbers.
  */
 update: number, 
 /**
- * What caused it, in words.
+ * What caused it, as text.
  */
 cause: string, 
 /**
- * When it began to wait for its turn, or to run where there was nothing to wait for.
+ * When it began to wait for an update slot, or to run if it did not wait.
  */
 begin: Timestamp, end?: Timestamp | null, outcome: Outcome, error?: string | null, stages: Array<Stage>, };
 
 export type Outcome = "running" | "ok" | "failed" | "cancelled" | "superseded";
 
 /**
- * A part of an update, or of what follows a deployment.
+ * A stage of an update, or of the rollout that follows a deployment.
  */
 export type Stage = { stage: StageKind, 
 /**
- * The image, the reference, the command …
+ * The image, the reference, or the command.
  */
 detail?: string, begin: Timestamp, end?: Timestamp | null, };
 
@@ -860,19 +860,19 @@ export type StageKind = "wait" | "load" | "build" | "push" | "deploy" | "run" | 
 
 export type RunningSession = { 
 /**
- * Of the folder that its Tiltfile is in.
+ * The name of the Tiltfile's folder.
  */
 name: string, tiltfile: string, port: number, 
 /**
- * Its page, with a one-time code that lets this user's browser in.
+ * The link to its page, with a one-time code.
  */
 link: string, 
 /**
- * IP addresses on which it listens. Anyone may listen on the others, and must not get the code.
+ * The IP addresses it listens on. Other processes may listen on other addresses, and must not get the code.
  */
 addresses: Array<string>, 
 /**
- * It is the one that answers.
+ * Whether it is the responding session.
  */
 current: boolean, };
 
