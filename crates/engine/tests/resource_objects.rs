@@ -1,4 +1,4 @@
-//! What the objects tell of the Tiltfile's resources: processes, builds, files in containers, forwards, pods.
+//! The API objects that show the resources of a Tiltfile: processes, builds, files in containers, forwards, pods.
 
 mod support;
 
@@ -17,13 +17,13 @@ use lilt_model::{Failure, Timestamp};
 use serde_json::{Value, json};
 use support::*;
 
-fn told(script: &Script, resource: &str, kind: ObjectKind, name: &str) -> Option<Object> {
+fn find_object(script: &Script, resource: &str, kind: ObjectKind, name: &str) -> Option<Object> {
     let objects = project_resource_objects(&script.state, &resource.into());
     objects.into_iter().find(|(key, _)| key.kind == kind && key.name == name).map(|(_, object)| object)
 }
 
 fn part(script: &Script, resource: &str, kind: ObjectKind, name: &str, part: &str) -> Value {
-    told(script, resource, kind, name).map_or(Value::Null, |object| object.content[part].clone())
+    find_object(script, resource, kind, name).map_or(Value::Null, |object| object.content[part].clone())
 }
 
 fn status(script: &Script, resource: &str, kind: ObjectKind, name: &str) -> Value {
@@ -31,13 +31,13 @@ fn status(script: &Script, resource: &str, kind: ObjectKind, name: &str) -> Valu
 }
 
 fn command(script: &Script, name: &str) -> Value {
-    let mut told = status(script, "a", ObjectKind::Cmd, name);
-    told.as_object_mut().expect("a status").remove("disableStatus");
-    told
+    let mut command = status(script, "a", ObjectKind::Cmd, name);
+    command.as_object_mut().expect("a status").remove("disableStatus");
+    command
 }
 
 #[test]
-fn the_command_of_an_update_has_a_process_and_an_exit_code() {
+fn update_command_has_pid_and_exit_code() {
     let mut script = Script::loaded(vec![local("a")]);
     assert_eq!(command(&script, "a:update"), json!({"waiting": {}}));
     let update = script.update_of("a").expect("it runs");
@@ -75,7 +75,7 @@ fn the_command_of_an_update_has_a_process_and_an_exit_code() {
 }
 
 #[test]
-fn a_server_that_ended_had_a_process_and_a_beginning() {
+fn ended_server_has_pid_and_start_time() {
     let mut script = Script::loaded(vec![server("a")]);
     script.succeed("a");
     let generation =
@@ -108,7 +108,7 @@ fn record(error: Option<&str>) -> BuildRecord {
 }
 
 #[test]
-fn an_image_tells_the_stages_of_its_build_and_of_the_one_that_failed() {
+fn image_lists_stages_of_its_build_and_the_failed_one() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect();
     let update = script.update_of("w").expect("it runs");
@@ -118,10 +118,10 @@ fn an_image_tells_the_stages_of_its_build_and_of_the_one_that_failed() {
     let outcome =
         UpdateOutcome { builds: vec![failed], ..UpdateOutcome::failed(Failure::user("no such file")) };
     script.event(Event::UpdateEnded { resource: "w".into(), update, outcome: Box::new(outcome) });
-    let told = status(&script, "w", ObjectKind::DockerImage, "w:w");
-    assert_eq!(told["completed"]["error"], "no such file");
+    let image = status(&script, "w", ObjectKind::DockerImage, "w:w");
+    assert_eq!(image["completed"]["error"], "no such file");
     assert_eq!(
-        told["stageStatuses"][1],
+        image["stageStatuses"][1],
         json!({
             "name": "docker push", "startedAt": "1970-01-01T00:00:02.000000Z", "error": "no such file",
         })
@@ -132,10 +132,10 @@ fn an_image_tells_the_stages_of_its_build_and_of_the_one_that_failed() {
     let mut outcome = script.deployed_outcome("w", "two");
     outcome.builds = vec![BuildRecord { began: Timestamp(script.time * 1_000_000), ..record(None) }];
     script.event(Event::UpdateEnded { resource: "w".into(), update, outcome: Box::new(outcome) });
-    let told = status(&script, "w", ObjectKind::DockerImage, "w:w");
-    assert_eq!((&told["ref"], &told["completed"]["error"]), (&json!("w:two"), &Value::Null));
+    let image = status(&script, "w", ObjectKind::DockerImage, "w:w");
+    assert_eq!((&image["ref"], &image["completed"]["error"]), (&json!("w:two"), &Value::Null));
     assert_eq!(
-        told["stageStatuses"][0],
+        image["stageStatuses"][0],
         json!({
             "name": "[1/2] FROM busybox", "cached": true, "startedAt": "1970-01-01T00:00:02.000000Z",
             "finishedAt": "1970-01-01T00:00:03.000000Z",
@@ -144,34 +144,35 @@ fn an_image_tells_the_stages_of_its_build_and_of_the_one_that_failed() {
 }
 
 #[test]
-fn containers_tell_what_was_copied_into_them_and_why_not() {
+fn live_update_containers_show_last_sync_or_the_reason() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one");
     script.pod(starting("w", "p", "one"));
-    let told = |script: &Script| status(script, "w", ObjectKind::LiveUpdate, "w:w")["containers"][0].clone();
+    let container =
+        |script: &Script| status(script, "w", ObjectKind::LiveUpdate, "w:w")["containers"][0].clone();
     let waiting = json!({"reason": "ContainerWaiting", "message": "Waiting for container to start"});
-    assert_eq!(told(&script)["waiting"], waiting);
+    assert_eq!(container(&script)["waiting"], waiting);
     script.pod(running("w", "p", "one", "c1"));
     assert_eq!(
-        (&told(&script)["waiting"], &told(&script)["lastFileTimeSynced"]),
+        (&container(&script)["waiting"], &container(&script)["lastFileTimeSynced"]),
         (&Value::Null, &Value::Null)
     );
     script.save_image("w", "w", "/p/w/src/a");
     let saved = status(&script, "w", ObjectKind::FileWatch, "image:w")["lastEventTime"].clone();
     script.synced("w", "c1", Ok(()));
     assert!(saved.is_string());
-    assert_eq!(told(&script)["lastFileTimeSynced"], saved);
+    assert_eq!(container(&script)["lastFileTimeSynced"], saved);
     script.save_image("w", "w", "/p/w/src/a");
     script.synced("w", "c1", Err(SyncFault::Step(Failure::user("make failed"))));
-    let failed = told(&script);
+    let failed = container(&script);
     assert_eq!((&failed["lastExecError"], &failed["lastFileTimeSynced"]), (&json!("make failed"), &saved));
     script.save_image("w", "w", "/p/w/src/b");
     script.synced("w", "c1", Ok(()));
-    assert_eq!(told(&script)["lastExecError"], Value::Null);
+    assert_eq!(container(&script)["lastExecError"], Value::Null);
 }
 
 #[test]
-fn a_forward_tells_since_when_it_listens() {
+fn forward_shows_since_when_it_listens() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one");
     script.pod(running("w", "p", "one", "c1"));
@@ -195,7 +196,7 @@ fn a_forward_tells_since_when_it_listens() {
 }
 
 #[test]
-fn pods_tell_of_their_owner_and_when_their_containers_ran() {
+fn pods_show_owner_and_run_times_of_containers() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one");
     let mut pod = running("w", "p", "one", "c1");
@@ -210,12 +211,12 @@ fn pods_tell_of_their_owner_and_when_their_containers_ran() {
         finished: Timestamp(7_000_000),
     };
     script.pod(pod);
-    let told = status(&script, "w", ObjectKind::KubernetesDiscovery, "w")["pods"][0].clone();
+    let pod = status(&script, "w", ObjectKind::KubernetesDiscovery, "w")["pods"][0].clone();
     let owner = json!({
         "name": "w-1", "kind": "ReplicaSet", "apiVersion": "apps/v1", "creationTimestamp": "1970-01-01T00:00:05Z",
     });
-    assert_eq!(told["owner"], owner);
-    let ended = &told["containers"][0]["state"]["terminated"];
+    assert_eq!(pod["owner"], owner);
+    let ended = &pod["containers"][0]["state"]["terminated"];
     assert_eq!(
         (&ended["startedAt"], &ended["finishedAt"]),
         (&json!("1970-01-01T00:00:06Z"), &json!("1970-01-01T00:00:07Z"))
@@ -223,7 +224,7 @@ fn pods_tell_of_their_owner_and_when_their_containers_ran() {
 }
 
 #[test]
-fn the_command_that_builds_an_image_is_a_command_of_its_own() {
+fn image_build_command_is_a_cmd_object() {
     let mut built = workload("w");
     if let Body::Kubernetes(kubernetes) = &mut built.body {
         kubernetes.images[0].build = ImageBuild::Custom(CustomBuild {
@@ -251,12 +252,12 @@ fn the_command_that_builds_an_image_is_a_command_of_its_own() {
         exit: CommandExit::Code(0),
     });
     assert_eq!(status(&script, "w", ObjectKind::Cmd, "w:w")["terminated"]["exitCode"], 0);
-    let by = told(&script, "w", ObjectKind::Cmd, "w:w").expect("it is there");
+    let by = find_object(&script, "w", ObjectKind::Cmd, "w:w").expect("it is there");
     assert_eq!(by.annotation("tilt.dev/managed-by"), Some("cmd_image"));
 }
 
 #[test]
-fn the_files_of_a_shared_image_are_watched_until_all_that_share_it_are_switched_off() {
+fn files_of_shared_image_are_watched_until_all_its_resources_are_off() {
     let mut script = Script::loaded(vec![workload("a"), with_image_of(workload("b"), "a")]);
     let source = |script: &Script, resource: &str| {
         part(script, resource, ObjectKind::FileWatch, "image:a", "spec")["disableSource"].clone()
@@ -279,7 +280,7 @@ fn the_files_of_a_shared_image_are_watched_until_all_that_share_it_are_switched_
 }
 
 #[test]
-fn a_watch_tells_that_it_may_miss_something() {
+fn file_watch_shows_that_it_may_miss_changes() {
     let mut script = Script::loaded(vec![local("a")]);
     assert_eq!(status(&script, "a", ObjectKind::FileWatch, "local:a")["error"], Value::Null);
     let watch = lilt_engine::WatchId::Local("a".into());
@@ -319,7 +320,7 @@ fn objects_name_the_log_span_that_tilt_names() {
     script.pod(running("w", "p", "one", "c1"));
     script.succeed("a");
     let span = |resource: &str, kind: ObjectKind, name: &str| {
-        let object = told(&script, resource, kind, name).unwrap_or_else(|| panic!("{kind} {name}"));
+        let object = find_object(&script, resource, kind, name).unwrap_or_else(|| panic!("{kind} {name}"));
         object.annotation("tilt.dev/log-span-id").map(str::to_owned).unwrap_or_default()
     };
     for (kind, name, expected) in [
@@ -370,7 +371,7 @@ fn times_that_nothing_has_set_are_null() {
     let mut script = Script::loaded(vec![workload("w"), local("a")]);
     script.connect();
     let time = |resource: &str, kind: ObjectKind, name: &str, time: &str| {
-        let object = told(&script, resource, kind, name).unwrap_or_else(|| panic!("{kind} {name}"));
+        let object = find_object(&script, resource, kind, name).unwrap_or_else(|| panic!("{kind} {name}"));
         object.content["status"].get(time).cloned()
     };
     for (kind, name, field) in [
