@@ -51,14 +51,14 @@ pub struct ApiResources {
 pub async fn run(resources: ApiResources) -> Outcome {
     if !matches!(resources.output.as_deref(), None | Some("" | "wide" | "name")) {
         let given = resources.output.as_deref().unwrap_or_default();
-        return Err(Problem::words(format!("--output {given} is not available")));
+        return Err(Problem::message(format!("--output {given} is not available")));
     }
     let mut entries = if resources.cached { known() } else { resources.ask().await? };
     entries.retain(|entry| resources.is_shown(entry));
     match resources.sort_by.as_deref() {
         None | Some("" | "name") => entries.sort_by_key(|entry| text(entry, "name")),
         Some("kind") => entries.sort_by_key(|entry| text(entry, "kind")),
-        Some(_) => return Err(Problem::words("--sort-by accepts only name or kind")),
+        Some(_) => return Err(Problem::message("--sort-by accepts only name or kind")),
     }
     let printed = match resources.output.as_deref() {
         Some("name") => entries.iter().map(|entry| format!("{}.{GROUP}\n", text(entry, "name"))).collect(),
@@ -76,7 +76,7 @@ fn words(entry: &Value, field: &str) -> Vec<String> {
     items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// As the session would say it.
+/// Returns the kinds as the session would list them.
 fn known() -> Vec<Value> {
     let verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
     let entry = |kind: &lilt_api::kinds::Kind| json!({"name": kind.plural, "kind": kind.name, "shortNames": kind.short_names, "namespaced": false, "verbs": verbs});
@@ -87,9 +87,9 @@ impl ApiResources {
     async fn ask(&self) -> Result<Vec<Value>, Problem> {
         let bytes = crate::connect(&self.connect)?.raw(Method::GET, "/apis/tilt.dev/v1alpha1").await?;
         let list: Value = serde_json::from_slice(&bytes)
-            .map_err(|error| Problem::words(format!("the list of kinds cannot be read: {error}")))?;
+            .map_err(|error| Problem::message(format!("the list of kinds cannot be read: {error}")))?;
         let entries = list.get("resources").and_then(Value::as_array).cloned().unwrap_or_default();
-        // Parts of objects are none.
+        // Subresources are not listed.
         Ok(entries.into_iter().filter(|entry| !text(entry, "name").contains('/')).collect())
     }
 
@@ -104,8 +104,8 @@ impl ApiResources {
     fn table(&self, entries: &[Value], wide: bool) -> String {
         let mut rows = Vec::new();
         if !self.no_headers {
-            let heads = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "VERBS"];
-            rows.push(heads.iter().take(if wide { 6 } else { 5 }).map(|head| (*head).to_owned()).collect());
+            let header = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "VERBS"];
+            rows.push(header.iter().take(if wide { 6 } else { 5 }).map(|head| (*head).to_owned()).collect());
         }
         for entry in entries {
             let namespaced = entry.get("namespaced").and_then(Value::as_bool).unwrap_or_default();

@@ -12,7 +12,7 @@ use lilt_model::duration::parse_flag;
 
 use super::Outcome;
 use super::flags::{Boolean, Cascade, Dry, DryRun, Files, Printing, Validate, boolean, cascade};
-use super::get::check_part;
+use super::get::check_subresource;
 use super::problem::Problem;
 use super::writing::Report;
 
@@ -113,7 +113,7 @@ pub async fn run(apply: Apply) -> Outcome {
             }
         }
     }
-    // What is not known to be applied might be deleted by mistake.
+    // Objects that could not be read might be deleted by mistake.
     if apply.prune && problems.is_empty() {
         problems.extend(apply.prune(&mut api, &allowed, &applied, &mut report).await.err());
     }
@@ -122,8 +122,8 @@ pub async fn run(apply: Apply) -> Outcome {
 
 impl Apply {
     fn check(&self) -> Outcome {
-        let refuse = |words: &str| Err(Problem::words(words));
-        check_part(self.subresource.as_deref())?;
+        let refuse = |words: &str| Err(Problem::message(words));
+        check_subresource(self.subresource.as_deref())?;
         if !self.files.are_given() {
             return refuse("must specify one of -f and -k");
         }
@@ -145,7 +145,7 @@ impl Apply {
     }
 
     fn check_prune(&self) -> Outcome {
-        let refuse = |words: &str| Err(Problem::words(words));
+        let refuse = |words: &str| Err(Problem::message(words));
         if self.all && self.selector.is_some() {
             return refuse("cannot set --all and --selector at the same time");
         }

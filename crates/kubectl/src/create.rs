@@ -26,7 +26,7 @@ Examples:
   lilt create filewatch src ./src --ignore '*.o'   tells of saved files")]
 pub struct Create {
     #[command(subcommand)]
-    made: Option<Made>,
+    made: Option<CreateSubcommand>,
     #[command(flatten)]
     files: Files,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub struct Create {
 }
 
 #[derive(Debug, Subcommand)]
-enum Made {
+enum CreateSubcommand {
     Cmd(MakeCmd),
     #[command(alias = "extension")]
     Ext(MakeExt),
@@ -64,10 +64,10 @@ enum Made {
 
 pub async fn run(create: Create) -> Outcome {
     match create.made {
-        Some(Made::Cmd(made)) => make(&made.object()?, &made.common).await,
-        Some(Made::Ext(made)) => make(&made.object(), &made.common).await,
-        Some(Made::Filewatch(made)) => make(&made.object()?, &made.common).await,
-        Some(Made::Repo(made)) => make(&made.object(), &made.common).await,
+        Some(CreateSubcommand::Cmd(made)) => make(&made.object()?, &made.common).await,
+        Some(CreateSubcommand::Ext(made)) => make(&made.object(), &made.common).await,
+        Some(CreateSubcommand::Filewatch(made)) => make(&made.object()?, &made.common).await,
+        Some(CreateSubcommand::Repo(made)) => make(&made.object(), &made.common).await,
         None => from_files(create).await,
     }
 }
@@ -77,15 +77,15 @@ async fn make(object: &Value, common: &made::Common) -> Outcome {
     let document = Document::new("arguments", object.clone())?;
     let mut api = crate::connect(&common.connect)?;
     let made = api.create(&ApiPath::all(document.kind), object).await?;
-    report.tell(&made, "created", Dry::Not)
+    report.print(&made, "created", Dry::Not)
 }
 
 async fn from_files(create: Create) -> Outcome {
     if !create.files.are_given() {
-        return Err(Problem::words("must specify one of -f and -k"));
+        return Err(Problem::message("must specify one of -f and -k"));
     }
     if create.windows_line_endings && !create.edit {
-        return Err(Problem::words("--windows-line-endings is only relevant with --edit"));
+        return Err(Problem::message("--windows-line-endings is only relevant with --edit"));
     }
     let mut report = Report::new(&create.printing)?;
     let mut documents = create.files.read()?;
@@ -111,26 +111,26 @@ impl Create {
         let object = marked.as_ref().unwrap_or(&document.object);
         let dry = self.dry_run.dry_run;
         if dry == Dry::Client {
-            return report.tell(object, "created", dry);
+            return report.print(object, "created", dry);
         }
         let place = ApiPath::all(document.kind)
             .with_query("fieldManager", "kubectl-create")
             .with_query("fieldValidation", self.validate.validate.parameter())
             .with_query("dryRun", dry.parameter());
         let made = api.create(&place, object).await?;
-        report.tell(&made, "created", dry)
+        report.print(&made, "created", dry)
     }
 }
 
-/// Lets the user change all of them in one file.
+/// Opens all documents in one file in the editor.
 fn edited(create: &Create, documents: Vec<Document>) -> Result<Vec<Document>, Problem> {
     let objects: Vec<Value> = documents.into_iter().map(|document| document.object).collect();
     let format = editor::Format::read(create.printing.output.as_deref(), create.windows_line_endings)?;
     let text = format.write_all(&objects)?;
-    let mut session = editor::Editing::begin(&format)?;
+    let mut session = editor::EditSession::begin(&format)?;
     let changed = session.edit(&text)?;
     if changed.is_empty() {
-        return Err(Problem::words("Edit cancelled, no objects are left in the file"));
+        return Err(Problem::message("Edit cancelled, no objects are left in the file"));
     }
     changed.into_iter().map(|object| Document::new("edited file", object)).collect()
 }

@@ -15,7 +15,7 @@ use super::flags::{Boolean, Cascade, Dry, DryRun, Files, Printing, boolean, casc
 use super::names::{Target, full_name};
 use super::printers::name_of;
 use super::problem::Problem;
-use super::reading::{Found, Selectors, fetch, meant};
+use super::reading::{FoundObject, Selectors, fetch, resolve_targets};
 use super::writing::Report;
 
 /// Delete objects of a session: what they run ends
@@ -84,13 +84,13 @@ pub async fn run(delete: Delete) -> Outcome {
         return raw(&delete, path).await;
     }
     delete.check()?;
-    let targets = meant(&delete.words, &delete.files, &delete.selectors)?;
+    let targets = resolve_targets(&delete.words, &delete.files, &delete.selectors)?;
     delete.check_targets(&targets)?;
     let printing = Printing { output: delete.output.clone(), ..Printing::default() };
     let report = Report::new(&printing)?;
     let mut api = crate::connect(&delete.connect)?;
     let (found, mut problems) = fetch(&mut api, &targets, &delete.selectors).await;
-    // With --all it is no mistake that somebody else was faster.
+    // With --all, objects that were deleted meanwhile are no error.
     if delete.ignore_not_found || delete.all {
         problems.retain(|problem| !problem.is_missing());
     }
@@ -100,7 +100,7 @@ pub async fn run(delete: Delete) -> Outcome {
         }
         return Problem::all(problems);
     }
-    if delete.interactive && !agreed(&found) {
+    if delete.interactive && !confirm(&found) {
         terminal::line("deletion is cancelled");
         return Problem::all(problems);
     }
@@ -109,13 +109,13 @@ pub async fn run(delete: Delete) -> Outcome {
 
 async fn raw(delete: &Delete, path: &str) -> Outcome {
     if !delete.words.is_empty() || delete.files.are_given() {
-        return Err(Problem::words("arguments may not be passed when --raw is specified"));
+        return Err(Problem::message("arguments may not be passed when --raw is specified"));
     }
     let bytes = crate::connect(&delete.connect)?.raw(http::Method::DELETE, path).await?;
     terminal::write(&bytes).map_err(Problem::Output)
 }
 
-fn agreed(found: &[Found]) -> bool {
+fn confirm(found: &[FoundObject]) -> bool {
     let names: Vec<String> = found.iter().map(|found| name_of(&found.object)).collect();
     terminal::line(&format!("You are about to delete the following {} resource(s):", names.len()));
     terminal::line(&names.join("\n"));
@@ -129,17 +129,17 @@ impl Delete {
             None | Some("" | "name") => {}
             Some(other) => {
                 let words = format!("unexpected -o output mode: {other}. We only support '-o name'");
-                return Err(Problem::words(words));
+                return Err(Problem::message(words));
             }
         }
         if self.all && self.selectors.selector.is_some() {
-            return Err(Problem::words("setting 'all' parameter but found a non empty selector. "));
+            return Err(Problem::message("setting 'all' parameter but found a non empty selector. "));
         }
         if self.now && self.grace_period != -1 {
-            return Err(Problem::words("--now and --grace-period cannot be specified together"));
+            return Err(Problem::message("--now and --grace-period cannot be specified together"));
         }
         if self.force && self.grace_period > 0 {
-            return Err(Problem::words(
+            return Err(Problem::message(
                 "--force and --grace-period greater than 0 cannot be specified together",
             ));
         }
@@ -148,17 +148,17 @@ impl Delete {
 
     fn check_targets(&self, targets: &[Target]) -> Outcome {
         if targets.is_empty() {
-            return Err(Problem::words("You must provide one or more resources by argument or filename"));
+            return Err(Problem::message("You must provide one or more resources by argument or filename"));
         }
         let named = targets.iter().any(|target| matches!(target, Target::One(..)));
         if named && self.all_namespaces {
-            return Err(Problem::words("a resource cannot be retrieved by name across all namespaces"));
+            return Err(Problem::message("a resource cannot be retrieved by name across all namespaces"));
         }
         if named && self.all && !self.files.are_given() {
-            return Err(Problem::words("name cannot be provided when --all is specified"));
+            return Err(Problem::message("name cannot be provided when --all is specified"));
         }
         if !named && !self.all && !self.selectors.are_given() {
-            return Err(Problem::words("resource(s) were provided, but no name was specified"));
+            return Err(Problem::message("resource(s) were provided, but no name was specified"));
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Delete {
     async fn all_of(
         &self,
         api: &mut Api,
-        found: &[Found],
+        found: &[FoundObject],
         report: &Report,
         problems: Vec<Problem>,
     ) -> Outcome {
@@ -181,13 +181,13 @@ impl Delete {
         }
         if self.wait.0 && self.dry_run.dry_run == Dry::Not {
             for found in deleted {
-                problems.extend(gone(api, found, self.timeout).await.err());
+                problems.extend(wait_until_deleted(api, found, self.timeout).await.err());
             }
         }
         Problem::all(problems)
     }
 
-    async fn one(&self, api: &mut Api, found: &Found, report: &Report) -> Outcome {
+    async fn one(&self, api: &mut Api, found: &FoundObject, report: &Report) -> Outcome {
         let dry = self.dry_run.dry_run;
         if dry != Dry::Client {
             let grace = match (self.grace_period, self.now, self.force) {
@@ -208,7 +208,7 @@ impl Delete {
     }
 }
 
-/// What is told with a deletion.
+/// Returns the body of a deletion.
 pub(crate) fn options(cascade: Cascade, grace: i64) -> Value {
     let mut options =
         json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": cascade.policy()});
@@ -218,8 +218,8 @@ pub(crate) fn options(cascade: Cascade, grace: i64) -> Value {
     options
 }
 
-/// Waits until an object is gone, or another one has its name.
-pub(crate) async fn gone(api: &mut Api, found: &Found, patience: Duration) -> Outcome {
+/// Waits until an object is deleted or replaced by another one of its name.
+pub(crate) async fn wait_until_deleted(api: &mut Api, found: &FoundObject, patience: Duration) -> Outcome {
     let waiting = async {
         let Some(object) = api.find_object(&found.place()).await? else { return Ok(()) };
         let uid = |object: &Value| object.pointer("/metadata/uid").cloned();
@@ -243,7 +243,7 @@ pub(crate) async fn gone(api: &mut Api, found: &Found, patience: Duration) -> Ou
     }
     match tokio::time::timeout(patience, waiting).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(Problem::words(format!(
+        Err(_) => Err(Problem::message(format!(
             "timed out waiting for the condition on {}/{}",
             found.kind.plural,
             found.name()

@@ -11,7 +11,7 @@ use super::Outcome;
 use super::flags::Files;
 use super::names::Target;
 use super::problem::Problem;
-use super::reading::{Found, Selectors, fetch, meant};
+use super::reading::{FoundObject, Selectors, fetch, resolve_targets};
 
 /// Tell everything about objects, for people
 ///
@@ -38,9 +38,9 @@ pub struct Describe {
 
 pub async fn run(describe: Describe) -> Outcome {
     let selectors = Selectors { selector: describe.selector.clone(), field_selector: None };
-    let targets = meant(&describe.words, &describe.files, &selectors)?;
+    let targets = resolve_targets(&describe.words, &describe.files, &selectors)?;
     if targets.is_empty() {
-        return Err(Problem::words(
+        return Err(Problem::message(
             "Required resource not specified.\nUse \"lilt api-resources\" for a complete list of supported resources.\n\
              See 'lilt describe -h' for help and examples",
         ));
@@ -61,8 +61,8 @@ pub async fn run(describe: Describe) -> Outcome {
     Problem::all(problems)
 }
 
-/// The objects that are meant; all whose name begins so if none is called so.
-async fn one(api: &mut Api, target: &Target, selectors: &Selectors) -> Result<Vec<Found>, Problem> {
+/// Fetches the objects of a target; without an exact match, those whose names begin with the given one.
+async fn one(api: &mut Api, target: &Target, selectors: &Selectors) -> Result<Vec<FoundObject>, Problem> {
     let (found, mut problems) = fetch(api, std::slice::from_ref(target), selectors).await;
     let Some(problem) = problems.pop() else { return Ok(found) };
     let Target::One(kind, prefix) = target else { return Err(problem) };

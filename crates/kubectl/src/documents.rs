@@ -1,4 +1,4 @@
-//! Objects that stand in files, in folders of files, in what comes in, or that kustomize makes.
+//! Reads objects from files, folders, standard input or kustomize.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::problem::Problem;
 
-/// An object, and where it stands.
+/// An object and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     /// The file, or `STDIN`.
@@ -23,7 +23,7 @@ impl Document {
     pub fn new(source: &str, object: Value) -> Result<Self, Problem> {
         let said = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
         let unreadable = |why: &str| {
-            Problem::words(format!("error parsing {source}: Object '{}' is missing in '{object}'", why))
+            Problem::message(format!("error parsing {source}: Object '{}' is missing in '{object}'", why))
         };
         let (kind, version) = (said("kind"), said("apiVersion"));
         if kind.is_empty() {
@@ -34,7 +34,7 @@ impl Document {
         }
         let known = kinds().named(kind).filter(|_| version == "tilt.dev/v1alpha1");
         let unknown = || {
-            Problem::words(format!(
+            Problem::message(format!(
                 "resource mapping not found from {source:?}: no matches for kind {kind:?} in version {version:?}"
             ))
         };
@@ -46,10 +46,10 @@ impl Document {
         self.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The name, which it must have.
+    /// Returns the name; an error if it has none.
     pub(crate) fn required_name(&self) -> Result<&str, Problem> {
         match self.name() {
-            "" => Err(Problem::words(format!(
+            "" => Err(Problem::message(format!(
                 "error when retrieving current configuration of {:?}: resource name may not be empty",
                 self.source
             ))),
@@ -57,7 +57,7 @@ impl Document {
         }
     }
 
-    /// Whether `a=b,c!=d` is true of its labels.
+    /// Returns whether its labels match a selector such as `a=b,c!=d`.
     pub(crate) fn is_selected(&self, selector: Option<&str>) -> Result<bool, Problem> {
         let Some(selector) = selector else { return Ok(true) };
         let labels = self.object.pointer("/metadata/labels");
@@ -72,7 +72,7 @@ impl Document {
             } else if term.contains([' ', '(', '<', '>']) {
                 let words =
                     format!("unable to parse label selector {term:?}: of files =, ==, != and names are read");
-                return Err(Problem::words(words));
+                return Err(Problem::message(words));
             } else {
                 label(term).is_some()
             };
@@ -84,41 +84,42 @@ impl Document {
     }
 }
 
-/// The endings of files in a folder that are read.
-const ENDINGS: [&str; 3] = ["json", "yaml", "yml"];
+/// The extensions of files that are read in a folder.
+const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 
-/// The objects of files, folders and `-`.
+/// Reads the objects of files, folders and standard input (`-`).
 pub fn read(names: &[String], recursive: bool) -> Result<Vec<Document>, Problem> {
     let mut documents = Vec::new();
     for name in names {
         if name == "-" {
-            let unreadable = |error: std::io::Error| Problem::words(format!("error reading STDIN: {error}"));
+            let unreadable =
+                |error: std::io::Error| Problem::message(format!("error reading STDIN: {error}"));
             let text = terminal::read_all().map_err(unreadable)?;
             documents.extend(parse("STDIN", &text)?);
             continue;
         }
         if name.starts_with("http://") || name.starts_with("https://") {
             let words = format!("{name}: pages are not read; try `curl -fsSL {name} | lilt … -f -`");
-            return Err(Problem::words(words));
+            return Err(Problem::message(words));
         }
         for path in found(name, recursive)? {
-            let unreadable = |error: std::io::Error| Problem::words(format!("{}: {error}", path.display()));
+            let unreadable = |error: std::io::Error| Problem::message(format!("{}: {error}", path.display()));
             let text = match files::read_entry(&path).map_err(unreadable)? {
                 files::FileEntry::File { content, .. } => content,
-                // A link, a pipe such as /dev/fd/63.
+                // Also links, and pipes such as /dev/fd/63.
                 _ => files::read(&path)
-                    .ok_or_else(|| Problem::words(format!("{} cannot be read", path.display())))?,
+                    .ok_or_else(|| Problem::message(format!("{} cannot be read", path.display())))?,
             };
             documents.extend(parse(&path.display().to_string(), &text)?);
         }
     }
     if documents.is_empty() && !names.is_empty() {
-        return Err(Problem::words(format!("no objects passed to it in {}", names.join(", "))));
+        return Err(Problem::message(format!("no objects passed to it in {}", names.join(", "))));
     }
     Ok(documents)
 }
 
-/// The files that a name means.
+/// Returns the files of a path.
 fn found(name: &str, recursive: bool) -> Result<Vec<PathBuf>, Problem> {
     let path = Path::new(name);
     if path.is_dir() {
@@ -126,18 +127,18 @@ fn found(name: &str, recursive: bool) -> Result<Vec<PathBuf>, Problem> {
         collect(path, recursive, &mut found)?;
         if found.is_empty() {
             let words = format!("error reading [{name}]: recognized file extensions are [.json .yaml .yml]");
-            return Err(Problem::words(words));
+            return Err(Problem::message(words));
         }
         return Ok(found);
     }
     if path.exists() {
         return Ok(vec![path.to_owned()]);
     }
-    Err(Problem::words(format!("the path {name:?} does not exist")))
+    Err(Problem::message(format!("the path {name:?} does not exist")))
 }
 
 fn collect(folder: &Path, recursive: bool, found: &mut Vec<PathBuf>) -> Result<(), Problem> {
-    let unreadable = |error: std::io::Error| Problem::words(format!("{}: {error}", folder.display()));
+    let unreadable = |error: std::io::Error| Problem::message(format!("{}: {error}", folder.display()));
     let mut entries = files::list(folder).map_err(unreadable)?;
     entries.sort();
     for path in entries {
@@ -145,7 +146,7 @@ fn collect(folder: &Path, recursive: bool, found: &mut Vec<PathBuf>) -> Result<(
             if recursive {
                 collect(&path, recursive, found)?;
             }
-        } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
+        } else if path.extension().is_some_and(|ending| EXTENSIONS.iter().any(|known| ending == *known)) {
             found.push(path);
         }
     }
@@ -159,27 +160,27 @@ pub(crate) fn parse(source: &str, text: &[u8]) -> Result<Vec<Document>, Problem>
 }
 
 fn unreadable(source: &str, error: &yaml::YamlError) -> Problem {
-    Problem::words(format!("error parsing {source}: {error}"))
+    Problem::message(format!("error parsing {source}: {error}"))
 }
 
-/// One value, as YAML or JSON.
+/// Parses one YAML or JSON value.
 pub(crate) fn value(source: &str, text: &str) -> Result<Value, Problem> {
     yaml::document(text).map_err(|error| unreadable(source, &error))
 }
 
-/// What the real kustomize makes of a folder.
-pub(crate) fn kustomized(folder: &str) -> Result<Vec<Document>, Problem> {
+/// Builds a folder with the installed kustomize or kubectl.
+pub(crate) fn build_kustomization(folder: &str) -> Result<Vec<Document>, Problem> {
     let argv: &[&str] = if environment::find_program("kustomize").is_some() {
         &["kustomize", "build", folder]
     } else if environment::find_program("kubectl").is_some() {
         &["kubectl", "kustomize", folder]
     } else {
-        return Err(Problem::words("-k needs `kustomize` or `kubectl`, and neither is installed"));
+        return Err(Problem::message("-k needs `kustomize` or `kubectl`, and neither is installed"));
     };
     let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
     let (exit, output) = process::capture_output(&argv)?;
     if !exit.success() {
-        return Err(Problem::words(format!("`{}` ended with {exit}", argv.join(" "))));
+        return Err(Problem::message(format!("`{}` ended with {exit}", argv.join(" "))));
     }
     parse(folder, &output)
 }
@@ -189,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_and_lists_are_taken_apart() {
+    fn documents_and_lists_are_split() {
         let text = "apiVersion: tilt.dev/v1alpha1\nkind: Cmd\nmetadata: {name: a, labels: {x: z}}\n---\n\
                     apiVersion: v1\nkind: List\nitems:\n- {apiVersion: tilt.dev/v1alpha1, kind: FileWatch, metadata: {name: b}}\n";
         let found = parse("f.yaml", text.as_bytes()).expect("objects");
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_told() {
+    fn invalid_objects_are_reported() {
         let told = |text: &str| parse("f", text.as_bytes()).unwrap_err().to_string();
         assert!(told("a: 1").starts_with("error: error parsing f: Object 'Kind' is missing"));
         assert!(told("kind: Cmd").contains("'apiVersion' is missing"));

@@ -7,13 +7,13 @@ use lilt_host::terminal;
 use serde_json::Value;
 
 use super::Outcome;
-use super::editor::{Editing, Format, objects};
+use super::editor::{EditSession, Format, objects};
 use super::flags::{Dry, Files, Printing, Validate};
-use super::get::check_part;
+use super::get::check_subresource;
 use super::merge::difference;
 use super::printers::without_managed_fields;
 use super::problem::Problem;
-use super::reading::{Found, Selectors, fetch, meant};
+use super::reading::{FoundObject, Selectors, fetch, resolve_targets};
 use super::writing::{Report, with_last_applied};
 
 /// Change objects of a session in an editor
@@ -56,22 +56,22 @@ pub struct Edit {
 }
 
 pub async fn run(edit: Edit) -> Outcome {
-    check_part(edit.subresource.as_deref())?;
+    check_subresource(edit.subresource.as_deref())?;
     let format = Format::read(edit.printing.output.as_deref(), edit.windows_line_endings)?;
-    // The form is that of the file, not of what is told afterwards.
+    // `-o` is the format of the edited file, not of the output.
     let mut report = Report::new(&Printing { output: None, ..edit.printing.clone() })?;
     if edit.printing.template.is_some() {
-        return Err(Problem::words("--template makes no sense for edit: objects are edited whole"));
+        return Err(Problem::message("--template makes no sense for edit: objects are edited whole"));
     }
-    let targets = meant(&edit.words, &edit.files, &Selectors::default())?;
+    let targets = resolve_targets(&edit.words, &edit.files, &Selectors::default())?;
     if targets.is_empty() {
-        return Err(Problem::words("must specify one or more resources"));
+        return Err(Problem::message("must specify one or more resources"));
     }
     let mut api = crate::connect(&edit.connect)?;
     let (found, problems) = fetch(&mut api, &targets, &Selectors::default()).await;
     Problem::all(problems)?;
     if found.is_empty() {
-        return Err(Problem::words("edit cancelled, no objects found"));
+        return Err(Problem::message("edit cancelled, no objects found"));
     }
     edit.attempts(&mut api, &format, &found, &mut report).await
 }
@@ -81,10 +81,10 @@ impl Edit {
         &self,
         api: &mut Api,
         format: &Format,
-        found: &[Found],
+        found: &[FoundObject],
         report: &mut Report,
     ) -> Outcome {
-        let mut editing = Editing::begin(format)?;
+        let mut editing = EditSession::begin(format)?;
         let shown: Vec<Value> = found
             .iter()
             .map(|found| match self.printing.show_managed_fields {
@@ -100,7 +100,7 @@ impl Edit {
     async fn save(
         &self,
         api: &mut Api,
-        found: &[Found],
+        found: &[FoundObject],
         shown: &[Value],
         text: &str,
         report: &mut Report,
@@ -110,7 +110,7 @@ impl Edit {
             let name = |object: &Value| (object["kind"].clone(), object["metadata"]["name"].clone());
             let index = shown.iter().position(|before| name(before) == name(object));
             let Some(index) = index else {
-                return Err(Problem::words("At least one of apiVersion, kind and name was changed"));
+                return Err(Problem::message("At least one of apiVersion, kind and name was changed"));
             };
             self.save_one(api, &found[index], &shown[index], object, report).await?;
         }
@@ -120,13 +120,13 @@ impl Edit {
     async fn save_one(
         &self,
         api: &mut Api,
-        found: &Found,
+        found: &FoundObject,
         before: &Value,
         object: &Value,
         report: &mut Report,
     ) -> Outcome {
         if before["apiVersion"] != object["apiVersion"] {
-            return Err(Problem::words("At least one of apiVersion, kind and name was changed"));
+            return Err(Problem::message("At least one of apiVersion, kind and name was changed"));
         }
         let marked = self.save_config.then(|| with_last_applied(object));
         let patch = difference(before, marked.as_ref().unwrap_or(object));
@@ -141,6 +141,6 @@ impl Edit {
             .with_query("fieldManager", &self.field_manager)
             .with_query("fieldValidation", self.validate.validate.parameter());
         let changed = api.patch(&place, PatchType::Merge, &patch).await?;
-        report.tell(&changed, "edited", Dry::Not)
+        report.print(&changed, "edited", Dry::Not)
     }
 }

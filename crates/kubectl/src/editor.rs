@@ -1,4 +1,4 @@
-//! Changing objects in the user's editor.
+//! Opens objects in the user's editor.
 
 use lilt_host::session_dir::SessionDir;
 use lilt_host::terminal;
@@ -19,10 +19,10 @@ const INTRODUCTION: &str = "\
 #
 ";
 
-/// What names the editor, the first of them that is set.
+/// The variables that name the editor; the first one that is set is used.
 const EDITORS: [&str; 3] = [environment::TILT_EDITOR, environment::KUBE_EDITOR, environment::EDITOR];
 
-/// In which form objects are edited.
+/// The format in which objects are edited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Format {
     json: bool,
@@ -34,13 +34,13 @@ impl Format {
         match output {
             None | Some("" | "yaml" | "name") => Ok(Self { json: false, windows }),
             Some("json") => Ok(Self { json: true, windows }),
-            Some(other) => Err(Problem::words(format!(
+            Some(other) => Err(Problem::message(format!(
                 "The flag 'output' must be one of yaml|json to edit, not {other:?}"
             ))),
         }
     }
 
-    /// Several objects are one list.
+    /// Serializes several objects as one list.
     pub(crate) fn write_all(&self, objects: &[Value]) -> Result<String, Problem> {
         let whole = match objects {
             [one] => one.clone(),
@@ -54,38 +54,38 @@ impl Format {
     }
 }
 
-/// A file that the user changes, perhaps several times.
-pub(crate) struct Editing {
+/// A file that is opened in the editor, possibly several times.
+pub(crate) struct EditSession {
     folder: SessionDir,
     format: Format,
 }
 
-impl Editing {
+impl EditSession {
     pub(crate) fn begin(format: &Format) -> Result<Self, Problem> {
         Ok(Self { folder: SessionDir::create()?, format: *format })
     }
 
-    /// The objects that the user leaves in the file; none if it is empty.
+    /// Opens the text once, and returns the objects in the saved file; empty if the file is.
     pub(crate) fn edit(&mut self, text: &str) -> Result<Vec<Value>, Problem> {
-        let left = self.open(&introduced(text))?;
+        let left = self.open(&with_introduction(text))?;
         objects(&left)
     }
 
-    /// Opens a text until what is saved can be used, or the user gives up. What is wrong with an attempt stands on top of
-    /// the next one.
+    /// Opens the text until the saved file is accepted or the user cancels. The error of an attempt is shown at the top of
+    /// the file in the next one.
     pub(crate) async fn attempts(
         &mut self,
         before: &str,
         mut save: impl AsyncFnMut(&str) -> Outcome,
     ) -> Outcome {
-        let mut text = introduced(before);
+        let mut text = with_introduction(before);
         let mut refused: Option<(String, String)> = None;
         loop {
             let left = self.open(&text)?;
             let bare = without_comments(&left);
             match &refused {
                 Some((last, complaint)) if *last == bare || bare.trim().is_empty() => {
-                    return Err(self.given_up(last, complaint)?);
+                    return Err(self.rejected_again(last, complaint)?);
                 }
                 None if bare.trim().is_empty() => {
                     terminal::aside("Edit cancelled, saved file was empty.");
@@ -99,7 +99,7 @@ impl Editing {
             }
             match save(&left).await {
                 Err(problem @ (Problem::Refused(_) | Problem::Words(_) | Problem::Several(_))) => {
-                    text = with_complaint(&left, &problem.to_string());
+                    text = with_error(&left, &problem.to_string());
                     refused = Some((bare, problem.to_string()));
                 }
                 outcome => return outcome,
@@ -107,15 +107,15 @@ impl Editing {
         }
     }
 
-    /// The user saved again what was refused.
-    fn given_up(&self, text: &str, complaint: &str) -> Result<Problem, Problem> {
+    /// Handles a file that was saved again without changes after an error.
+    fn rejected_again(&self, text: &str, complaint: &str) -> Result<Problem, Problem> {
         let kept = self.keep(text)?;
         terminal::aside(complaint);
         terminal::aside(&format!("A copy of your changes has been stored to {kept:?}"));
-        Ok(Problem::words("Edit cancelled, no valid changes were saved."))
+        Ok(Problem::message("Edit cancelled, no valid changes were saved."))
     }
 
-    /// Opens a text in the editor: what is in the file afterwards.
+    /// Opens a text in the editor and returns the saved text.
     fn open(&mut self, text: &str) -> Result<String, Problem> {
         let path = self.folder.path().join(self.format.name());
         let ended = if self.format.windows { text.replace('\n', "\r\n") } else { text.to_owned() };
@@ -127,7 +127,7 @@ impl Editing {
         Ok(String::from_utf8_lossy(&text).replace("\r\n", "\n"))
     }
 
-    /// Keeps what the user wrote: it is lost with the folder otherwise.
+    /// Saves a copy of the user's text, because the temporary folder is removed.
     fn keep(&self, text: &str) -> Result<String, Problem> {
         let name = format!("lilt-{}-{}", std::process::id(), self.format.name());
         let path = environment::temporary_folder().join(name);
@@ -138,13 +138,13 @@ impl Editing {
     }
 }
 
-/// Without comments, which may be what a text consists of.
+/// Removes comment lines.
 fn without_comments(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// The objects of a text.
+/// Parses the objects of a text.
 pub(crate) fn objects(text: &str) -> Result<Vec<Value>, Problem> {
     let bare = without_comments(text);
     if bare.trim().is_empty() {
@@ -155,17 +155,17 @@ pub(crate) fn objects(text: &str) -> Result<Vec<Value>, Problem> {
             Ok(whole.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default())
         }
         object @ Value::Object(_) => Ok(vec![object]),
-        other => Err(Problem::words(format!("the edited file has no object, but {other}"))),
+        other => Err(Problem::message(format!("the edited file has no object, but {other}"))),
     }
 }
 
-/// The text for the next attempt: with what is wrong with this one.
-fn with_complaint(text: &str, complaint: &str) -> String {
+/// Puts the error of an attempt at the top of the text.
+fn with_error(text: &str, complaint: &str) -> String {
     let lines = complaint.lines().map(|line| format!("# {line}\n"));
     format!("{INTRODUCTION}{}#\n{}", lines.collect::<String>(), without_comments(text))
 }
 
-/// The text for the first attempt.
-fn introduced(text: &str) -> String {
+/// Puts the introduction at the top of the text.
+fn with_introduction(text: &str) -> String {
     format!("{INTRODUCTION}{text}")
 }

@@ -40,27 +40,27 @@ pub async fn run(explain: Explain) -> Outcome {
     let word = match explain.words.as_slice() {
         [word] => word,
         [] => {
-            return Err(Problem::words(
+            return Err(Problem::message(
                 "You must specify the type of resource to explain. Use \"lilt api-resources\" for a complete list of \
                  supported resources.",
             ));
         }
-        _ => return Err(Problem::words("We accept only this format: explain RESOURCE")),
+        _ => return Err(Problem::message("We accept only this format: explain RESOURCE")),
     };
     if let Some(version) = explain.api_version.as_deref().filter(|version| *version != VERSION) {
-        return Err(Problem::words(format!(
+        return Err(Problem::message(format!(
             "couldn't find resource for {version:?}: there is only {VERSION:?}"
         )));
     }
     let (kind, path) = split(word)?;
     let bytes = crate::connect(&explain.connect)?.raw(Method::GET, DOCUMENT).await?;
     let document: Value = serde_json::from_slice(&bytes)
-        .map_err(|error| Problem::words(format!("the OpenAPI document cannot be read: {error}")))?;
+        .map_err(|error| Problem::message(format!("the OpenAPI document cannot be read: {error}")))?;
     let text = schema::explain(&document, kind, &path, explain.recursive)?;
     terminal::write(text.as_bytes()).map_err(Problem::Output)
 }
 
-/// The kind, whose name may have dots, and the way to a field.
+/// Splits `KIND.FIELD.FIELD` into the kind, whose name may contain dots, and the fields.
 fn split(word: &str) -> Result<(&'static str, Vec<&str>), Problem> {
     let parts: Vec<&str> = word.trim_end_matches('.').split('.').collect();
     for length in (1..=parts.len().min(4)).rev() {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_told_from_fields() {
+    fn kind_and_fields_are_split() {
         let told = |word: &'static str| split(word).map_err(|problem| problem.to_string());
         assert_eq!(told("cmds.spec.args"), Ok(("Cmd", vec!["spec", "args"])));
         assert_eq!(told("cmds.tilt.dev.spec"), Ok(("Cmd", vec!["spec"])));

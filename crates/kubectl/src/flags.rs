@@ -24,11 +24,11 @@ pub(crate) struct Printing {
     pub(crate) show_managed_fields: bool,
 }
 
-/// A boolean that is true unless it is said otherwise.
+/// A boolean flag whose default is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Boolean(pub(crate) bool);
 
-/// Booleans as Go reads them.
+/// Parses booleans as Go does.
 pub(crate) fn boolean(text: &str) -> Result<Boolean, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Boolean(true)),
@@ -37,7 +37,7 @@ pub(crate) fn boolean(text: &str) -> Result<Boolean, String> {
     }
 }
 
-/// Objects in files.
+/// The flags that name files with objects.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Files {
     /// A file or folder with objects as YAML or JSON; - for what comes in
@@ -56,16 +56,16 @@ impl Files {
         !self.filename.is_empty() || self.kustomize.is_some()
     }
 
-    /// All objects of all files.
+    /// Reads all objects of all files.
     pub(crate) fn read(&self) -> Result<Vec<Document>, Problem> {
         if self.kustomize.is_some() && !self.filename.is_empty() {
-            return Err(Problem::words("only one of -f or -k can be specified"));
+            return Err(Problem::message("only one of -f or -k can be specified"));
         }
         if self.kustomize.is_some() && self.recursive {
-            return Err(Problem::words("the -k flag can't be used with -f or -R"));
+            return Err(Problem::message("the -k flag can't be used with -f or -R"));
         }
         match &self.kustomize {
-            Some(folder) => documents::kustomized(folder),
+            Some(folder) => documents::build_kustomization(folder),
             None => documents::read(&self.filename, self.recursive),
         }
     }
@@ -98,12 +98,12 @@ fn dry_run(text: &str) -> Result<Dry, String> {
 }
 
 impl Dry {
-    /// For the address of a request.
+    /// Returns the value of the query parameter `dryRun`.
     pub(crate) fn parameter(self) -> &'static str {
         if self == Dry::Server { "All" } else { "" }
     }
 
-    /// Behind the words about what was done.
+    /// Returns the suffix of the line that reports the change.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Dry::Not => "",
@@ -150,13 +150,13 @@ impl Validation {
     }
 }
 
-/// What becomes of the objects that an object owns.
+/// What happens to the objects that a deleted object owns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cascade {
     #[default]
     Background,
     Foreground,
-    /// They stay.
+    /// They are kept.
     Orphan,
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::Outcome;
 use super::flags::{Files, Printing};
 use super::names::{Target, full_name};
-use super::printers::{Heads, Output, Printer, Table};
+use super::printers::{HeaderOptions, Output, Printer, Table};
 use super::problem::Problem;
 use super::reading::{self, PAGE, Selectors};
 use sort::Order;
@@ -78,7 +78,7 @@ pub struct Get {
     connect: Connect,
 }
 
-/// The objects of one kind, as a table.
+/// The table of the objects of one kind.
 struct Rows {
     kind: &'static Kind,
     table: Value,
@@ -91,12 +91,12 @@ pub async fn run(get: Get) -> Outcome {
     get.check()?;
     let order = get.sort_by.as_deref().map(Order::read).transpose()?;
     let output = Output::with_table(&get.printing, !get.no_headers)?;
-    let targets = reading::meant(&get.words, &get.files, &get.selectors)?;
+    let targets = reading::resolve_targets(&get.words, &get.files, &get.selectors)?;
     if targets.is_empty() {
-        return Err(nothing_named());
+        return Err(no_resource_named());
     }
     if get.subresource.is_some() && targets.iter().any(|target| matches!(target, Target::Kind(_))) {
-        return Err(Problem::words("--subresource cannot be used without the names of objects"));
+        return Err(Problem::message("--subresource cannot be used without the names of objects"));
     }
     let mut api = crate::connect(&get.connect)?;
     if get.watch || get.watch_only {
@@ -110,42 +110,42 @@ pub async fn run(get: Get) -> Outcome {
 
 async fn raw(get: &Get, path: &str) -> Outcome {
     if !get.words.is_empty() || get.files.are_given() {
-        return Err(Problem::words("arguments may not be passed when --raw is specified"));
+        return Err(Problem::message("arguments may not be passed when --raw is specified"));
     }
     let bytes = crate::connect(&get.connect)?.raw(http::Method::GET, path).await?;
     terminal::write(&bytes).map_err(Problem::Output)
 }
 
-fn nothing_named() -> Problem {
-    Problem::words(
+fn no_resource_named() -> Problem {
+    Problem::message(
         "Required resource not specified.\nUse \"lilt api-resources\" for a complete list of supported resources.\n\
          See 'lilt get -h' for help and examples",
     )
 }
 
-/// What kubectl calls the parts of objects; ours have one.
-pub(crate) fn check_part(part: Option<&str>) -> Outcome {
+/// Checks `--subresource`; the only one is `status`.
+pub(crate) fn check_subresource(part: Option<&str>) -> Outcome {
     match part {
         None | Some("status") => Ok(()),
         Some(other) => {
-            Err(Problem::words(format!("invalid subresource value: {other:?}. Must be one of [status]")))
+            Err(Problem::message(format!("invalid subresource value: {other:?}. Must be one of [status]")))
         }
     }
 }
 
 impl Get {
     fn check(&self) -> Outcome {
-        check_part(self.subresource.as_deref())?;
+        check_subresource(self.subresource.as_deref())?;
         let watches = self.watch || self.watch_only;
         if watches && self.sort_by.is_some() {
-            return Err(Problem::words("--watch or --watch-only cannot be used with --sort-by"));
+            return Err(Problem::message("--watch or --watch-only cannot be used with --sort-by"));
         }
         if (self.show_labels || !self.label_columns.is_empty() || self.show_kind)
             && !matches!(self.printing.output.as_deref(), None | Some("" | "wide"))
         {
             let words =
                 "--show-labels, --label-columns and --show-kind are for tables: they cannot be used with -o";
-            return Err(Problem::words(words));
+            return Err(Problem::message(words));
         }
         Ok(())
     }
@@ -170,8 +170,8 @@ impl Get {
         }
     }
 
-    fn heads(&self, kind: &'static Kind, several: bool, wide: bool) -> Heads {
-        Heads {
+    fn header_options(&self, kind: &'static Kind, several: bool, wide: bool) -> HeaderOptions {
+        HeaderOptions {
             wide,
             hidden: self.no_headers,
             labels: self.show_labels,
@@ -183,7 +183,7 @@ impl Get {
     async fn tables(&self, api: &mut Api, targets: &[Target], order: Option<&Order>, wide: bool) -> Outcome {
         let (mut tables, mut problems) = (Vec::<Rows>::new(), Vec::new());
         for target in targets {
-            // What to sort by is in the objects themselves.
+            // Sorting needs the objects themselves.
             let place =
                 self.place(target).with_query("includeObject", if order.is_some() { "Object" } else { "" });
             match self.answer(api, target, ObjectForm::Table, &place).await {
@@ -191,14 +191,14 @@ impl Get {
                 Err(problem) => problems.push(problem),
             }
         }
-        self.forgive(&mut problems);
+        self.drop_missing(&mut problems);
         let several = targets.iter().any(|target| target.kind() != targets[0].kind());
         let mut texts = Vec::new();
         for Rows { kind, mut table } in tables {
             if let (Some(order), Some(rows)) = (order, table["rows"].as_array_mut()) {
                 order.sort(rows, "/object")?;
             }
-            let text = Table::new(self.heads(kind, several, wide)).print(&table);
+            let text = Table::new(self.header_options(kind, several, wide)).print(&table);
             texts.extend(Some(text).filter(|text| !text.is_empty()));
         }
         if texts.is_empty() && problems.is_empty() && !self.ignore_not_found {
@@ -225,12 +225,12 @@ impl Get {
                 (Err(problem), _) => problems.push(problem),
             }
         }
-        self.forgive(&mut problems);
+        self.drop_missing(&mut problems);
         if let Some(order) = order {
             order.sort(&mut objects, "")?;
         }
         let text = match (targets, objects.as_slice()) {
-            // One was asked for, and it is not there.
+            // A single missing object prints nothing.
             ([Target::One(..)], []) => String::new(),
             ([Target::One(..)], [one]) => printer.one(one)?,
             (_, []) if !problems.is_empty() => String::new(),
@@ -240,14 +240,14 @@ impl Get {
         Problem::all(problems)
     }
 
-    fn forgive(&self, problems: &mut Vec<Problem>) {
+    fn drop_missing(&self, problems: &mut Vec<Problem>) {
         if self.ignore_not_found {
             problems.retain(|problem| !problem.is_missing());
         }
     }
 }
 
-/// Objects of one kind that follow one another stand in one table.
+/// Appends a table; consecutive objects of one kind share one.
 fn add(tables: &mut Vec<Rows>, kind: &'static Kind, mut table: Value) {
     match tables.last_mut() {
         Some(last) if last.kind == kind => {

@@ -1,9 +1,9 @@
-//! The verbs over the objects of a session, as Kubernetes' users know them: one module per verb.
+//! kubectl's verbs for the objects of a session: one module per verb.
 //!
-//! Kinds come from lilt's own table, so that nothing is asked before the question itself. Every command opens one
-//! connection. What is printed, how mistakes are told and exit codes are kubectl's.
+//! Kinds come from lilt's own table, so that no discovery requests are needed. Every command opens one
+//! connection. Output, errors and exit codes are kubectl's.
 //!
-//! A front end: it knows the object API by `lilt-client` alone, and nothing of how a session carries anything out.
+//! It uses the object API through `lilt-client`, and nothing else of a session.
 
 pub mod api_resources;
 pub mod apply;
@@ -35,10 +35,10 @@ use lilt_host::terminal;
 
 pub use problem::Problem;
 
-/// What becomes of a command.
+/// The result of a command.
 pub type Outcome = Result<(), Problem>;
 
-/// Runs a command to its end on one thread: it starts faster than several, and there is nothing to do beside it.
+/// Runs a command on a single thread, which starts faster than several.
 pub fn run(command: impl Future<Output = Outcome>) -> std::io::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(command);
@@ -53,7 +53,7 @@ pub fn run(command: impl Future<Output = Outcome>) -> std::io::Result<ExitCode> 
     }
 }
 
-/// Finds the API of the session that is meant. What the server warns of goes to stderr.
+/// Connects to the API of the selected session. Warnings of the server go to stderr.
 pub fn connect(connect: &Connect) -> Result<Api, Problem> {
     Ok(Api::find(connect, |warning| terminal::aside(&format!("Warning: {warning}")))?)
 }

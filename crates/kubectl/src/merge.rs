@@ -1,8 +1,8 @@
-//! What to change, so that an object becomes another one.
+//! Computes merge patches.
 
 use serde_json::{Map, Value};
 
-/// A merge patch that leads from one value to another. Lists are replaced as a whole.
+/// Returns the merge patch between two values. Lists are replaced as a whole.
 pub(crate) fn difference(from: &Value, to: &Value) -> Value {
     let (Value::Object(before), Value::Object(after)) = (from, to) else { return to.clone() };
     let mut patch = Map::new();
@@ -23,8 +23,8 @@ pub(crate) fn difference(from: &Value, to: &Value) -> Value {
     Value::Object(patch)
 }
 
-/// A merge patch that makes what is wanted of what is there: what was applied before and is no longer wanted goes, what
-/// others have added stays.
+/// Returns the three-way merge patch: fields that were applied before and are no longer wanted are deleted, fields that
+/// others added are kept.
 pub(crate) fn three_way(applied: &Value, wanted: &Value, current: &Value) -> Value {
     let mut patch = keep(difference(current, wanted), Half::Additions);
     let deletions = keep(difference(applied, wanted), Half::Deletions);
@@ -32,7 +32,7 @@ pub(crate) fn three_way(applied: &Value, wanted: &Value, current: &Value) -> Val
     patch
 }
 
-/// Fields that somebody else has changed since they were applied, and that are to be changed now.
+/// Returns the fields that others changed since they were applied, and that the apply would overwrite.
 pub(crate) fn conflicts(applied: &Value, wanted: &Value, current: &Value) -> Vec<String> {
     let mut found = Vec::new();
     collect(applied, wanted, current, "", &mut found);
@@ -72,7 +72,7 @@ fn keep(patch: Value, half: Half) -> Value {
     Value::Object(kept.collect())
 }
 
-/// Adds deletions of what is there.
+/// Adds the deletions of fields that exist.
 fn join(patch: &mut Value, deletions: Value, current: &Value) {
     let (Value::Object(members), Value::Object(deletions)) = (patch, deletions) else { return };
     for (name, value) in deletions {
@@ -92,7 +92,7 @@ fn join(patch: &mut Value, deletions: Value, current: &Value) {
     }
 }
 
-/// Whether a patch changes anything of an object.
+/// Returns whether a patch changes an object.
 pub(crate) fn changes(patch: &Value, object: &Value) -> bool {
     let mut after = object.clone();
     json_patch::merge(&mut after, patch);
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_leads_from_one_to_the_other() {
+    fn difference_patches_one_value_into_the_other() {
         let from = json!({"a": 1, "b": {"c": 1, "d": 2}, "list": [1]});
         let to = json!({"b": {"c": 1, "d": 3}, "list": [2], "e": 5});
         let patch = difference(&from, &to);
@@ -117,20 +117,20 @@ mod tests {
     }
 
     #[test]
-    fn what_others_added_stays_and_what_is_no_longer_wanted_goes() {
+    fn three_way_keeps_others_fields_and_deletes_removed_ones() {
         let applied = json!({"spec": {"a": 1, "b": 2}, "labels": {"x": "1"}});
         let wanted = json!({"spec": {"a": 5}});
         let current = json!({"spec": {"a": 1, "b": 2, "theirs": 3}, "labels": {"x": "1"}, "status": {}});
         let patch = three_way(&applied, &wanted, &current);
         assert_eq!(patch, json!({"spec": {"a": 5, "b": null}, "labels": null}));
         assert!(changes(&patch, &current));
-        let gone = json!({"spec": {"a": 5, "theirs": 3}, "status": {}});
-        let nothing = three_way(&applied, &wanted, &gone);
-        assert!(!changes(&nothing, &gone), "what is gone needs no deletion: {nothing}");
+        let deleted = json!({"spec": {"a": 5, "theirs": 3}, "status": {}});
+        let nothing = three_way(&applied, &wanted, &deleted);
+        assert!(!changes(&nothing, &deleted), "what is gone needs no deletion: {nothing}");
     }
 
     #[test]
-    fn changes_of_others_are_found() {
+    fn conflicts_lists_changes_of_others() {
         let applied = json!({"spec": {"a": 1, "b": 1}});
         let wanted = json!({"spec": {"a": 2, "b": 1}});
         assert_eq!(conflicts(&applied, &wanted, &json!({"spec": {"a": 3, "b": 9}})), [".spec.a"]);

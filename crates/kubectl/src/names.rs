@@ -1,13 +1,13 @@
-//! What is meant by `TYPE`, `TYPE NAME …`, `TYPE/NAME …`, `TYPE,TYPE` and `all`.
+//! Parses the arguments `TYPE`, `TYPE NAME …`, `TYPE/NAME …`, `TYPE,TYPE` and `all`.
 
 use lilt_api::kinds::{Kind, kinds};
 
 use super::problem::Problem;
 
-/// What a command is about.
+/// What a command applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// All objects of a kind, as far as selectors let them through.
+    /// All objects of a kind that match the selectors.
     Kind(&'static Kind),
     One(&'static Kind, String),
 }
@@ -26,16 +26,16 @@ pub(crate) fn full_name(kind: &Kind) -> String {
 }
 
 pub(crate) fn kind(word: &str) -> Result<&'static Kind, Problem> {
-    let unknown = || Problem::words(format!("the server doesn't have a resource type {word:?}"));
+    let unknown = || Problem::message(format!("the server doesn't have a resource type {word:?}"));
     kinds().called(word).ok_or_else(unknown)
 }
 
-/// The kinds of a word such as `cmd,fw` or `all`.
+/// Parses kinds such as `cmd,fw` or `all`.
 fn several(word: &str) -> Result<Vec<&'static Kind>, Problem> {
     let mut found: Vec<&'static Kind> = Vec::new();
     for word in word.split(',').filter(|word| !word.is_empty()) {
-        let meant = if word == "all" { kinds().all().iter().collect() } else { vec![kind(word)?] };
-        for kind in meant {
+        let named = if word == "all" { kinds().all().iter().collect() } else { vec![kind(word)?] };
+        for kind in named {
             if !found.contains(&kind) {
                 found.push(kind);
             }
@@ -44,7 +44,7 @@ fn several(word: &str) -> Result<Vec<&'static Kind>, Problem> {
     Ok(found)
 }
 
-/// What was typed. None of it is nothing: the caller says what is missing.
+/// Parses the arguments. Without any it returns nothing: the caller reports what is missing.
 pub(crate) fn targets(words: &[String]) -> Result<Vec<Target>, Problem> {
     let Some((first, names)) = words.split_first() else { return Ok(Vec::new()) };
     if words.iter().any(|word| word.contains('/')) {
@@ -63,15 +63,15 @@ fn pair(word: &str) -> Result<Target, Problem> {
         [word, name] if !word.is_empty() && !name.is_empty() => {
             Ok(Target::One(kind(word)?, (*name).to_owned()))
         }
-        [_, _] => Err(Problem::words(
+        [_, _] => Err(Problem::message(
             "arguments in resource/name form must have a single resource and name".to_owned(),
         )),
-        [_] => Err(Problem::words(
+        [_] => Err(Problem::message(
             "there is no need to specify a resource type as a separate argument when passing arguments in \
              resource/name form (e.g. 'lilt get resource/<resource_name>' instead of 'lilt get resource \
              resource/<resource_name>'",
         )),
-        _ => Err(Problem::words("arguments in resource/name form may not have more than one slash")),
+        _ => Err(Problem::message("arguments in resource/name form may not have more than one slash")),
     }
 }
 
@@ -79,7 +79,7 @@ fn pair(word: &str) -> Result<Target, Problem> {
 mod tests {
     use super::*;
 
-    fn meant(words: &[&str]) -> Result<Vec<String>, String> {
+    fn parsed(words: &[&str]) -> Result<Vec<String>, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let told = |target: Target| match target {
             Target::Kind(kind) => kind.name.to_owned(),
@@ -91,25 +91,25 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_named_in_many_ways() {
+    fn arguments_resolve_to_objects() {
         let ok = |words: &[&str]| Ok(words.iter().map(|word| (*word).to_owned()).collect());
-        assert_eq!(meant(&["cmds"]), ok(&["Cmd"]));
-        assert_eq!(meant(&["Cmd", "a", "b"]), ok(&["Cmd/a", "Cmd/b"]));
-        assert_eq!(meant(&["cmd/a", "fw/b"]), ok(&["Cmd/a", "FileWatch/b"]));
-        assert_eq!(meant(&["cm,cmd.tilt.dev,cm"]), ok(&["ConfigMap", "Cmd"]));
-        assert_eq!(meant(&["cm,cmd", "x"]), ok(&["ConfigMap/x", "Cmd/x"]));
-        assert_eq!(meant(&["all"]).map(|all| all.len()), Ok(22));
-        assert_eq!(meant(&[]), ok(&[]));
+        assert_eq!(parsed(&["cmds"]), ok(&["Cmd"]));
+        assert_eq!(parsed(&["Cmd", "a", "b"]), ok(&["Cmd/a", "Cmd/b"]));
+        assert_eq!(parsed(&["cmd/a", "fw/b"]), ok(&["Cmd/a", "FileWatch/b"]));
+        assert_eq!(parsed(&["cm,cmd.tilt.dev,cm"]), ok(&["ConfigMap", "Cmd"]));
+        assert_eq!(parsed(&["cm,cmd", "x"]), ok(&["ConfigMap/x", "Cmd/x"]));
+        assert_eq!(parsed(&["all"]).map(|all| all.len()), Ok(22));
+        assert_eq!(parsed(&[]), ok(&[]));
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         assert_eq!(
-            meant(&["pods"]),
+            parsed(&["pods"]),
             Err("error: the server doesn't have a resource type \"pods\"".to_owned())
         );
-        assert!(meant(&["cmd", "cmd/x"]).is_err_and(|words| words.contains("there is no need")));
-        assert!(meant(&["cmd/x/y"]).is_err_and(|words| words.contains("more than one slash")));
-        assert!(meant(&["cmd/"]).is_err_and(|words| words.contains("single resource and name")));
+        assert!(parsed(&["cmd", "cmd/x"]).is_err_and(|words| words.contains("there is no need")));
+        assert!(parsed(&["cmd/x/y"]).is_err_and(|words| words.contains("more than one slash")));
+        assert!(parsed(&["cmd/"]).is_err_and(|words| words.contains("single resource and name")));
     }
 }

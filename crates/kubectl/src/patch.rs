@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::Outcome;
 use super::documents;
 use super::flags::{Dry, DryRun, Files, Printing};
-use super::get::check_part;
+use super::get::check_subresource;
 use super::problem::Problem;
-use super::reading::{Selectors, fetch, meant};
+use super::reading::{Selectors, fetch, resolve_targets};
 use super::writing::Report;
 
 /// Change fields of objects
@@ -53,16 +53,16 @@ pub struct Patch {
 }
 
 pub async fn run(patch: Patch) -> Outcome {
-    check_part(patch.subresource.as_deref())?;
+    check_subresource(patch.subresource.as_deref())?;
     let form = form(&patch.form)?;
     let change = patch.change()?;
     let mut report = Report::new(&patch.printing)?;
     if patch.local {
         return patch.locally(form, &change, &mut report);
     }
-    let targets = meant(&patch.words, &patch.files, &Selectors::default())?;
+    let targets = resolve_targets(&patch.words, &patch.files, &Selectors::default())?;
     if targets.is_empty() {
-        return Err(Problem::words("must specify a resource to patch: TYPE NAME, TYPE/NAME or -f FILE"));
+        return Err(Problem::message("must specify a resource to patch: TYPE NAME, TYPE/NAME or -f FILE"));
     }
     let mut api = crate::connect(&patch.connect)?;
     let (found, mut problems) = fetch(&mut api, &targets, &Selectors::default()).await;
@@ -85,7 +85,7 @@ pub async fn run(patch: Patch) -> Outcome {
             } else {
                 changed == found.object
             };
-            report.tell(&changed, if same { "patched (no change)" } else { "patched" }, dry)
+            report.print(&changed, if same { "patched (no change)" } else { "patched" }, dry)
         });
         problems.extend(told.err());
     }
@@ -97,7 +97,9 @@ fn form(name: &str) -> Result<PatchType, Problem> {
         "json" => Ok(PatchType::Json),
         "merge" => Ok(PatchType::Merge),
         "strategic" => Ok(PatchType::Strategic),
-        other => Err(Problem::words(format!("--type must be one of [json merge strategic], not {other:?}"))),
+        other => {
+            Err(Problem::message(format!("--type must be one of [json merge strategic], not {other:?}")))
+        }
     }
 }
 
@@ -105,17 +107,17 @@ impl Patch {
     fn change(&self) -> Result<Value, Problem> {
         let text = match (&self.patch, &self.patch_file) {
             (Some(_), Some(_)) => {
-                return Err(Problem::words("cannot specify --patch and --patch-file together"));
+                return Err(Problem::message("cannot specify --patch and --patch-file together"));
             }
             (Some(text), None) if !text.is_empty() => text.clone(),
             (_, Some(path)) => {
-                let unreadable = || Problem::words(format!("unable to read patch file: {path}"));
+                let unreadable = || Problem::message(format!("unable to read patch file: {path}"));
                 let bytes = files::read(std::path::Path::new(path)).ok_or_else(unreadable)?;
                 String::from_utf8_lossy(&bytes).into_owned()
             }
             _ => {
                 let words = "must specify --patch or --patch-file containing the contents of the patch";
-                return Err(Problem::words(words));
+                return Err(Problem::message(words));
             }
         };
         documents::value("the patch", &text)
@@ -123,23 +125,24 @@ impl Patch {
 
     fn locally(&self, form: PatchType, change: &Value, report: &mut Report) -> Outcome {
         if !self.files.are_given() {
-            return Err(Problem::words("--local changes what is in files: it needs -f or -k"));
+            return Err(Problem::message("--local changes what is in files: it needs -f or -k"));
         }
         if self.dry_run.dry_run == Dry::Server {
-            return Err(Problem::words(
+            return Err(Problem::message(
                 "cannot specify --local and --dry-run=server - did you mean --dry-run=client?",
             ));
         }
         for document in self.files.read()? {
-            report.tell(&changed(form, &document.object, change)?, "patched", Dry::Not)?;
+            report.print(&changed(form, &document.object, change)?, "patched", Dry::Not)?;
         }
         Ok(())
     }
 }
 
-/// What the session would make of an object.
+/// Applies a patch as the session would.
 fn changed(form: PatchType, object: &Value, change: &Value) -> Result<Value, Problem> {
-    let wrong = |error: &dyn std::fmt::Display| Problem::words(format!("the patch cannot be made: {error}"));
+    let wrong =
+        |error: &dyn std::fmt::Display| Problem::message(format!("the patch cannot be made: {error}"));
     let mut object = object.clone();
     match form {
         PatchType::Json => {

@@ -1,4 +1,4 @@
-//! Objects in the form that `-o` asks for.
+//! Prints objects in the format of `-o`.
 
 mod columns;
 mod rows;
@@ -17,13 +17,13 @@ use super::flags::Printing;
 use super::names::full_name;
 use super::problem::Problem;
 use super::template::Template;
-pub(crate) use columns::{Columns, relaxed};
+pub(crate) use columns::{Columns, parse_relaxed_path};
 pub(crate) use rows::{aligned, paired};
-pub(crate) use table::{Heads, Table};
+pub(crate) use table::{HeaderOptions, Table};
 
-/// What `-o` may say where there is no table.
+/// The formats of `-o` for commands that print no tables.
 const FORMS: &str = "go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,template,templatefile,yaml";
-/// And where there is one.
+/// The formats of `-o` for commands that print tables.
 const TABLE_FORMS: &str = "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,\
     jsonpath-as-json,jsonpath-file,name,template,templatefile,wide,yaml";
 
@@ -41,16 +41,16 @@ pub(crate) enum Form {
     Yaml,
     Name,
     JsonPath(JsonPath),
-    /// What a path leads to, as a list.
-    Found(JsonPath),
+    /// The results of a JSON path as a JSON list.
+    JsonPathList(JsonPath),
     Template(Template),
     Columns(Columns),
 }
 
-/// What was asked for.
+/// The requested output.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// Nothing, or `wide`.
+    /// A table; `-o` is absent or `wide`.
     Plain {
         wide: bool,
     },
@@ -58,7 +58,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// For commands that print tables.
+    /// Parses the flags of commands that print tables.
     pub(crate) fn with_table(flags: &Printing, headers: bool) -> Result<Self, Problem> {
         match flags.output.as_deref() {
             Some("wide") => Ok(Output::Plain { wide: true }),
@@ -66,7 +66,7 @@ impl Output {
         }
     }
 
-    /// For all others.
+    /// Parses the flags of all other commands.
     pub(crate) fn plain(flags: &Printing) -> Result<Self, Problem> {
         Self::read(flags, flags.output.as_deref(), false, true)
     }
@@ -88,7 +88,7 @@ fn form(output: &str, template_flag: Option<&str>, tables: bool, headers: bool) 
         None => (output, template_flag),
     };
     let text = |what: &str| {
-        let missing = || Problem::words(format!("template format specified but no {what} given"));
+        let missing = || Problem::message(format!("template format specified but no {what} given"));
         given.filter(|text| !text.is_empty()).ok_or_else(missing)
     };
     match name {
@@ -99,14 +99,14 @@ fn form(output: &str, template_flag: Option<&str>, tables: bool, headers: bool) 
         "go-template-file" | "templatefile" => Ok(Form::Template(template(&file(text("template file")?)?)?)),
         "jsonpath" => Ok(Form::JsonPath(path(text("template")?)?)),
         "jsonpath-file" => Ok(Form::JsonPath(path(&file(text("template file")?)?)?)),
-        "jsonpath-as-json" => Ok(Form::Found(path(text("template")?)?)),
+        "jsonpath-as-json" => Ok(Form::JsonPathList(path(text("template")?)?)),
         "custom-columns" if tables => Ok(Form::Columns(Columns::read(given.unwrap_or_default(), headers)?)),
         "custom-columns-file" if tables => {
             Ok(Form::Columns(Columns::read_file(&file(text("template file")?)?, headers)?))
         }
         _ => {
             let forms = if tables { TABLE_FORMS } else { FORMS };
-            Err(Problem::words(format!(
+            Err(Problem::message(format!(
                 "unable to match a printer suitable for the output format {output:?}, allowed formats are: {forms}"
             )))
         }
@@ -114,22 +114,22 @@ fn form(output: &str, template_flag: Option<&str>, tables: bool, headers: bool) 
 }
 
 fn file(path: &str) -> Result<String, Problem> {
-    let unreadable = || Problem::words(format!("error reading --template {path}, it cannot be read"));
+    let unreadable = || Problem::message(format!("error reading --template {path}, it cannot be read"));
     let text = files::read(Path::new(path)).ok_or_else(unreadable)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn template(text: &str) -> Result<Template, Problem> {
     Template::parse(text)
-        .map_err(|error| Problem::words(format!("error parsing template {text}, template: output:{error}")))
+        .map_err(|error| Problem::message(format!("error parsing template {text}, template: output:{error}")))
 }
 
 fn path(text: &str) -> Result<JsonPath, Problem> {
-    JsonPath::parse(text).map_err(|error| Problem::words(format!("error parsing jsonpath {text}, {error}")))
+    JsonPath::parse(text).map_err(|error| Problem::message(format!("error parsing jsonpath {text}, {error}")))
 }
 
 impl Printer {
-    /// Several objects at once, as `get` has them.
+    /// Formats several objects, as `get` prints them.
     pub(crate) fn list(&self, objects: &[Value]) -> Result<String, Problem> {
         match &self.form {
             Form::Name => objects.iter().map(|object| self.one(object)).collect(),
@@ -138,7 +138,7 @@ impl Printer {
         }
     }
 
-    /// One object; columns with their heads.
+    /// Formats one object; columns include their header.
     pub(crate) fn one(&self, object: &Value) -> Result<String, Problem> {
         let shown = if self.managed_fields { object.clone() } else { without_managed_fields(object) };
         match &self.form {
@@ -147,21 +147,21 @@ impl Printer {
             Form::Name => Ok(format!("{}\n", name_of(object))),
             Form::Columns(columns) => columns.print(std::slice::from_ref(object)),
             Form::JsonPath(path) => path.render(object, self.lenient).map_err(|error| {
-                Problem::words(format!("error executing jsonpath {:?}: {error}", path.text()))
+                Problem::message(format!("error executing jsonpath {:?}: {error}", path.text()))
             }),
-            Form::Found(path) => {
+            Form::JsonPathList(path) => {
                 let found = path.values(object, self.lenient).map_err(|error| {
-                    Problem::words(format!("error executing jsonpath {:?}: {error}", path.text()))
+                    Problem::message(format!("error executing jsonpath {:?}: {error}", path.text()))
                 })?;
                 pretty(&yaml::sorted(&Value::Array(found)))
             }
             Form::Template(template) => template
                 .render(object, self.lenient)
-                .map_err(|error| Problem::words(format!("error executing template: {error}"))),
+                .map_err(|error| Problem::message(format!("error executing template: {error}"))),
         }
     }
 
-    /// Whether documents of one form follow one another with a line between them.
+    /// Returns whether the format is YAML, whose documents are separated by a line.
     pub(crate) fn is_yaml(&self) -> bool {
         matches!(self.form, Form::Yaml)
     }
@@ -183,7 +183,7 @@ pub(crate) fn name_of(object: &Value) -> String {
     format!("{kind}/{name}")
 }
 
-/// The same for each item of a list.
+/// Removes `metadata.managedFields`, also from the items of a list.
 pub(crate) fn without_managed_fields(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(Value::Array(items)) = object.get_mut("items") {
@@ -197,17 +197,17 @@ pub(crate) fn without_managed_fields(object: &Value) -> Value {
 
 pub(crate) fn as_yaml(object: &Value) -> Result<String, Problem> {
     yaml::encode(object)
-        .map_err(|error| Problem::words(format!("it cannot be written as YAML: {}", error.message)))
+        .map_err(|error| Problem::message(format!("it cannot be written as YAML: {}", error.message)))
 }
 
-/// With four spaces, as kubectl writes it.
+/// Formats JSON with an indentation of four spaces, as kubectl does.
 pub(crate) fn pretty(value: &Value) -> Result<String, Problem> {
     let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
     value
         .serialize(&mut serializer)
-        .map_err(|error| Problem::words(format!("it cannot be written as JSON: {error}")))?;
+        .map_err(|error| Problem::message(format!("it cannot be written as JSON: {error}")))?;
     bytes.push(b'\n');
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_printed() {
+    fn every_output_format_is_printed() {
         let forms = [
             "json",
             "yaml",

@@ -1,4 +1,4 @@
-//! Why a command failed, in the words that Kubernetes' users know.
+//! Errors of commands, with kubectl's messages.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use lilt_model::Failure;
 
 #[derive(Debug)]
 pub enum Problem {
-    /// The session said no.
+    /// The session refused the request.
     Refused(Box<Refusal>),
-    /// What was typed, or what is wrong with a file.
+    /// Wrong arguments, or an invalid file.
     Words(String),
-    /// No session, no network, a bug.
+    /// No session, no connection, or a bug.
     Failed(Failure),
-    /// Nobody reads what is printed.
+    /// The output cannot be written.
     Output(std::io::Error),
     Several(Vec<Problem>),
 }
 
 impl Problem {
-    pub fn words(text: impl Into<String>) -> Self {
+    pub fn message(text: impl Into<String>) -> Self {
         Problem::Words(lilt_model::os_error::plain(&text.into()))
     }
 
-    /// One problem of many, nothing of none.
+    /// Combines problems into one error; `Ok` if there are none.
     pub fn all(mut problems: Vec<Problem>) -> Result<(), Problem> {
         match problems.len() {
             0 => Ok(()),
@@ -32,7 +32,7 @@ impl Problem {
         }
     }
 
-    /// Whether the object is not there.
+    /// Returns whether the object does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Problem::Refused(refusal) if refusal.reason == "NotFound")
     }
@@ -41,7 +41,7 @@ impl Problem {
         matches!(self, Problem::Refused(refusal) if refusal.reason == reason)
     }
 
-    /// Says what was being done: `error when creating "x.yaml"`.
+    /// Adds what failed, such as `error when creating "x.yaml"`.
     #[must_use]
     pub fn when(mut self, doing: &str) -> Self {
         if let Problem::Refused(refusal) = &mut self
@@ -63,7 +63,7 @@ impl From<ApiError> for Problem {
     fn from(error: ApiError) -> Self {
         match error {
             ApiError::Refused(refusal) => Problem::Refused(refusal),
-            ApiError::Malformed(text) => Problem::words(text),
+            ApiError::Malformed(text) => Problem::message(text),
             ApiError::Failed(failure) => Problem::Failed(failure),
         }
     }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_say_what_was_being_done() {
+    fn refusals_name_the_failed_action() {
         let body = br#"{"reason": "NotFound", "message": "cmds.tilt.dev \"x\" not found"}"#;
         let missing = Problem::Refused(Box::new(Refusal::read(404, body)));
         assert!(missing.is_missing());

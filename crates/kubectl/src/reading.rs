@@ -1,4 +1,4 @@
-//! Getting what a command is about.
+//! Resolves the arguments of a command to objects, and fetches them.
 
 use clap::Args;
 use lilt_api::kinds::Kind;
@@ -10,7 +10,7 @@ use super::flags::Files;
 use super::names::{Target, targets};
 use super::problem::Problem;
 
-/// Which objects of a kind are meant.
+/// Selects objects of a kind.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Selectors {
     /// Only objects with these labels, for example app=web,tier!=db
@@ -33,24 +33,28 @@ impl Selectors {
     }
 }
 
-/// What is meant by words or by files, of which there may be one.
-pub(crate) fn meant(words: &[String], files: &Files, selectors: &Selectors) -> Result<Vec<Target>, Problem> {
+/// Resolves arguments or files, only one of which may be given.
+pub(crate) fn resolve_targets(
+    words: &[String],
+    files: &Files,
+    selectors: &Selectors,
+) -> Result<Vec<Target>, Problem> {
     if files.are_given() {
         if !words.is_empty() {
             let words = "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well";
-            return Err(Problem::words(words));
+            return Err(Problem::message(words));
         }
         let named = |document: Document| Ok(Target::One(document.kind, document.required_name()?.to_owned()));
         return files.read()?.into_iter().map(named).collect();
     }
     let targets = targets(words)?;
     if selectors.are_given() && targets.iter().any(|target| matches!(target, Target::One(..))) {
-        return Err(Problem::words("name cannot be provided when a selector is specified"));
+        return Err(Problem::message("name cannot be provided when a selector is specified"));
     }
     Ok(targets)
 }
 
-/// Every page of a list; 0 asks for all at once.
+/// Fetches all pages of a list, with `page` objects each; 0 fetches all at once.
 pub(crate) async fn list(
     api: &mut Api,
     place: &ApiPath,
@@ -75,17 +79,17 @@ pub(crate) async fn list(
     Ok(whole)
 }
 
-/// How many objects are asked for at once.
+/// How many objects are fetched at once.
 pub(crate) const PAGE: usize = 500;
 
-/// A whole object of a kind.
+/// An object with its kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundObject {
     pub(crate) kind: &'static Kind,
     pub(crate) object: Value,
 }
 
-impl Found {
+impl FoundObject {
     pub(crate) fn name(&self) -> &str {
         self.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
     }
@@ -95,12 +99,12 @@ impl Found {
     }
 }
 
-/// The objects that are there, and what is wrong with the others.
+/// Fetches the objects of `targets`, and the problems with those that cannot be fetched.
 pub(crate) async fn fetch(
     api: &mut Api,
     targets: &[Target],
     selectors: &Selectors,
-) -> (Vec<Found>, Vec<Problem>) {
+) -> (Vec<FoundObject>, Vec<Problem>) {
     let (mut found, mut problems) = (Vec::new(), Vec::new());
     for target in targets {
         match fetch_one(api, target, selectors).await {
@@ -111,16 +115,20 @@ pub(crate) async fn fetch(
     (found, problems)
 }
 
-async fn fetch_one(api: &mut Api, target: &Target, selectors: &Selectors) -> Result<Vec<Found>, Problem> {
+async fn fetch_one(
+    api: &mut Api,
+    target: &Target,
+    selectors: &Selectors,
+) -> Result<Vec<FoundObject>, Problem> {
     match target {
         Target::One(kind, name) => {
             let object = api.get(&ApiPath::one(kind, name), ObjectForm::Whole).await?;
-            Ok(vec![Found { kind, object }])
+            Ok(vec![FoundObject { kind, object }])
         }
         Target::Kind(kind) => {
             let mut list = list(api, &selectors.of(ApiPath::all(kind)), ObjectForm::Whole, PAGE).await?;
             let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-            Ok(items.into_iter().map(|object| Found { kind, object }).collect())
+            Ok(items.into_iter().map(|object| FoundObject { kind, object }).collect())
         }
     }
 }

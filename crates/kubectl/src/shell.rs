@@ -41,13 +41,13 @@ pub async fn run(shell: Shell) -> Outcome {
     let mut api = crate::connect(&shell.connect)?;
     let target = shell.find(&mut api).await?;
     if environment::find_program("kubectl").is_none() {
-        return Err(Problem::words("could not find kubectl"));
+        return Err(Problem::message("could not find kubectl"));
     }
     let argv =
         command(&target, environment::find_program("kubectl-shell").is_some(), terminal::is_interactive());
     terminal::aside(&format!("Running: {}", argv.join(" ")));
     let exit = process::run_in_terminal(&argv, &[])?;
-    if exit.success() { Ok(()) } else { Err(Problem::words(format!("the shell ended with {exit}"))) }
+    if exit.success() { Ok(()) } else { Err(Problem::message(format!("the shell ended with {exit}"))) }
 }
 
 fn command(target: &ShellTarget, has_plugin: bool, interactive: bool) -> Vec<String> {
@@ -65,8 +65,8 @@ fn command(target: &ShellTarget, has_plugin: bool, interactive: bool) -> Vec<Str
     ]);
     argv.extend(target.context.iter().flat_map(|context| ["--context".to_owned(), context.clone()]));
     if !has_plugin {
-        let best = "command -v bash >/dev/null 2>&1 && exec bash; exec sh";
-        argv.extend(["--", "sh", "-c", best].map(str::to_owned));
+        let shell = "command -v bash >/dev/null 2>&1 && exec bash; exec sh";
+        argv.extend(["--", "sh", "-c", shell].map(str::to_owned));
     }
     argv
 }
@@ -75,18 +75,18 @@ impl Shell {
     async fn find(&self, api: &mut Api) -> Result<ShellTarget, Problem> {
         let name = &self.resource;
         let Some(resource) = read::<UIResource>(api, name).await? else {
-            return Err(Problem::words(format!(
+            return Err(Problem::message(format!(
                 "resource {name} not found. To see available resources, run:\nlilt get uiresources"
             )));
         };
         if resource.status.k8s_resource_info.is_none() {
-            return Err(Problem::words(format!(
+            return Err(Problem::message(format!(
                 "resource {name} is not a Kubernetes resource. Only Kubernetes pods currently supported"
             )));
         }
-        let none = || Problem::words(format!("no pod found for resource {name}"));
+        let none = || Problem::message(format!("no pod found for resource {name}"));
         let discovery = read::<KubernetesDiscovery>(api, name).await?.ok_or_else(none)?;
-        let pod = best(&discovery.status.pods).ok_or_else(none)?;
+        let pod = newest_pod(&discovery.status.pods).ok_or_else(none)?;
         let cluster = read::<Cluster>(api, "default").await?;
         let connection = cluster.and_then(|cluster| cluster.status.connection);
         Ok(ShellTarget {
@@ -104,13 +104,13 @@ impl Shell {
         let (init, main) = (names(&pod.init_containers), names(&pod.containers));
         match (&self.container, main.as_slice()) {
             (None, [only]) => Ok(only.clone()),
-            (None, several) => Err(Problem::words(format!(
+            (None, several) => Err(Problem::message(format!(
                 "pod {} has several containers, say with -c which one: {}",
                 pod.name,
                 several.join(", ")
             ))),
             (Some(name), _) if main.contains(name) || init.contains(name) => Ok(name.clone()),
-            (Some(name), _) => Err(Problem::words(format!("container {name} not found in pod {}", pod.name))),
+            (Some(name), _) => Err(Problem::message(format!("container {name} not found in pod {}", pod.name))),
         }
     }
 }
@@ -121,11 +121,11 @@ async fn read<C: ApiContent + DeserializeOwned>(api: &mut Api, name: &str) -> Re
         return Ok(None);
     };
     let content = parse_content(object.as_object().unwrap_or(&Map::new()));
-    content.map(Some).map_err(|error| Problem::words(format!("cannot read {} {name}: {error}", C::KIND)))
+    content.map(Some).map_err(|error| Problem::message(format!("cannot read {} {name}: {error}", C::KIND)))
 }
 
 /// Returns the newest pod that is not being deleted, a running one before others.
-fn best(pods: &[Pod]) -> Option<&Pod> {
+fn newest_pod(pods: &[Pod]) -> Option<&Pod> {
     let staying = pods.iter().filter(|pod| !pod.deleting);
     staying.max_by_key(|pod| (pod.phase == "Running", pod.created_at))
 }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_pod_is_taken_and_kubectl_called() {
+    fn shell_selects_newest_running_pod() {
         let pods = [
             json!({"name": "old", "phase": "Running", "createdAt": "2026-01-01T00:00:00Z"}),
             json!({"name": "new", "phase": "Running", "createdAt": "2026-01-02T00:00:00Z"}),
@@ -145,7 +145,7 @@ mod tests {
             json!({"name": "starting", "phase": "Pending", "createdAt": "2026-01-03T00:00:00Z"}),
         ];
         let pods = pods.map(|pod| serde_json::from_value::<Pod>(pod).expect("a pod"));
-        assert_eq!(best(&pods).map(|pod| pod.name.as_str()), Some("new"));
+        assert_eq!(newest_pod(&pods).map(|pod| pod.name.as_str()), Some("new"));
         let target = ShellTarget {
             name: "p".into(),
             namespace: "n".into(),

@@ -1,5 +1,5 @@
-//! Go's templates, as `-o go-template` uses them: fields, variables, pipelines, `if`, `with`, `range`, templates of one's own
-//! and the functions that compare, count and print.
+//! Go templates for `-o go-template`: fields, variables, pipelines, `if`, `with`, `range`, named templates
+//! and functions.
 
 mod evaluate;
 mod functions;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 pub(crate) use functions::printed;
 
-/// A template that can be asked of any object.
+/// A parsed template.
 #[derive(Debug)]
 pub(crate) struct Template {
     nodes: Vec<Node>,
@@ -25,18 +25,18 @@ type Defined = BTreeMap<String, Vec<Node>>;
 #[derive(Debug, PartialEq)]
 enum Node {
     Text(String),
-    /// Prints what comes out, unless it is given to a variable.
+    /// Prints the result, unless it is assigned to a variable.
     Act(Pipeline),
     If(Pipeline, Vec<Node>, Vec<Node>),
     With(Pipeline, Vec<Node>, Vec<Node>),
     Range(Pipeline, Vec<Node>, Vec<Node>),
-    /// One of the templates that were defined, with what it sees as its dot.
+    /// Another template, with the value of its `.`.
     Template(String, Option<Pipeline>),
     Break,
     Continue,
 }
 
-/// Commands whose result is the last argument of the next one.
+/// Commands, each of whose results is the last argument of the next one.
 #[derive(Debug, PartialEq)]
 struct Pipeline {
     variables: Vec<String>,
@@ -63,7 +63,7 @@ impl Template {
         Ok(Self { nodes, defined })
     }
 
-    /// What it prints. A member that an object has not is `<no value>`, or an error if that is asked for.
+    /// Renders an object. A missing field is `<no value>` if `lenient`, else an error.
     pub(crate) fn render(&self, object: &Value, lenient: bool) -> Result<String, String> {
         evaluate::render(&self.nodes, &self.defined, object, lenient)
     }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_print_as_go_does() {
+    fn templates_print_like_go() {
         let cases = [
             ("plain", "plain"),
             ("{{.name}}-{{ .n }}{{/* said */}}", "web-2"),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         let cases = [
             ("{{.a", "unclosed action"),
             ("{{if .a}}", "unexpected EOF"),

@@ -16,12 +16,12 @@ use super::Outcome;
 use super::flags::{Boolean, Dry, Files, Printing, boolean};
 use super::names::Target;
 use super::problem::Problem;
-use super::reading::{Found, Selectors, fetch, meant};
+use super::reading::{FoundObject, Selectors, fetch, resolve_targets};
 use super::writing::Report;
 use condition::Condition;
 
-/// What a negative timeout means.
-const A_WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+/// A negative timeout means a week, as in kubectl.
+const NEGATIVE_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Wait until something is true of objects
 ///
@@ -61,7 +61,7 @@ pub struct Wait {
     #[arg(long)]
     local: bool,
     /// How long to wait; 0 to look once, less for a week
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_timeout, allow_negative_numbers = true)]
     timeout: Duration,
     #[command(flatten)]
     printing: Printing,
@@ -69,9 +69,9 @@ pub struct Wait {
     connect: Connect,
 }
 
-fn patience(text: &str) -> Result<Duration, String> {
+fn parse_timeout(text: &str) -> Result<Duration, String> {
     match text.strip_prefix('-') {
-        Some(rest) => parse_flag(rest).map(|_| A_WEEK),
+        Some(rest) => parse_flag(rest).map(|_| NEGATIVE_TIMEOUT),
         None => parse_flag(text),
     }
 }
@@ -80,15 +80,15 @@ pub async fn run(wait: Wait) -> Outcome {
     let mut report = Report::new(&wait.printing)?;
     let conditions = wait.read_conditions()?;
     let files = Files { filename: wait.filename.clone(), recursive: wait.recursive.0, kustomize: None };
-    // kubectl's default; it means nothing without folders.
-    let targets = meant(&wait.words, &files, &wait.selectors)?;
+    // kubectl's default; it matters only for folders.
+    let targets = resolve_targets(&wait.words, &files, &wait.selectors)?;
     wait.check(&targets)?;
     let mut api = crate::connect(&wait.connect)?;
     let deadline = Instant::now() + wait.timeout;
     let deletes = conditions.contains(&Condition::Deleted);
     if conditions.contains(&Condition::Created) {
         for target in &targets {
-            wait.created(&api, target, deadline).await?;
+            wait.wait_for_creation(&api, target, deadline).await?;
         }
     }
     let (found, mut problems) = fetch(&mut api, &targets, &wait.selectors).await;
@@ -96,7 +96,7 @@ pub async fn run(wait: Wait) -> Outcome {
         problems.retain(|problem| !problem.is_missing());
     }
     if found.is_empty() && problems.is_empty() && !deletes {
-        return Err(Problem::words("no matching resources found"));
+        return Err(Problem::message("no matching resources found"));
     }
     for found in found {
         if let Err(problem) = wait.all_of(&api, &found, &conditions, deadline, &mut report).await {
@@ -109,33 +109,33 @@ pub async fn run(wait: Wait) -> Outcome {
 impl Wait {
     fn read_conditions(&self) -> Result<Vec<Condition>, Problem> {
         if self.conditions.is_empty() {
-            return Err(Problem::words("unrecognized condition: []"));
+            return Err(Problem::message("unrecognized condition: []"));
         }
         self.conditions.iter().map(|text| Condition::read(text)).collect()
     }
 
     fn check(&self, targets: &[Target]) -> Outcome {
         if self.local {
-            return Err(Problem::words("--local makes no sense for wait: nothing happens in a file"));
+            return Err(Problem::message("--local makes no sense for wait: nothing happens in a file"));
         }
         let named = targets.iter().any(|target| matches!(target, Target::One(..)));
         if targets.is_empty() {
-            return Err(Problem::words("You must provide one or more resources by argument or filename"));
+            return Err(Problem::message("You must provide one or more resources by argument or filename"));
         }
         if named && self.all_namespaces {
-            return Err(Problem::words("a resource cannot be retrieved by name across all namespaces"));
+            return Err(Problem::message("a resource cannot be retrieved by name across all namespaces"));
         }
         if named && self.all && self.filename.is_empty() {
-            return Err(Problem::words("name cannot be provided when --all is specified"));
+            return Err(Problem::message("name cannot be provided when --all is specified"));
         }
         if !named && !self.all && !self.selectors.are_given() {
-            return Err(Problem::words("resource(s) were provided, but no name was specified"));
+            return Err(Problem::message("resource(s) were provided, but no name was specified"));
         }
         Ok(())
     }
 
-    /// Waits until an object of a name, or any of a kind, is there.
-    async fn created(&self, api: &Api, target: &Target, deadline: Instant) -> Outcome {
+    /// Waits until the object, or any object of the kind, exists.
+    async fn wait_for_creation(&self, api: &Api, target: &Target, deadline: Instant) -> Outcome {
         let (place, what) = match target {
             Target::Kind(kind) => (self.selectors.of(ApiPath::all(kind)), kind.plural.to_owned()),
             Target::One(kind, name) => {
@@ -152,13 +152,13 @@ impl Wait {
             }
             Err(ended(&what))
         };
-        in_time(deadline, &what, waiting).await
+        with_deadline(deadline, &what, waiting).await
     }
 
     async fn all_of(
         &self,
         api: &Api,
-        found: &Found,
+        found: &FoundObject,
         conditions: &[Condition],
         deadline: Instant,
         report: &mut Report,
@@ -166,38 +166,43 @@ impl Wait {
         let what = format!("{}/{}", found.kind.plural, found.name());
         for condition in conditions {
             let object = if self.timeout.is_zero() {
-                // It was just looked at.
+                // It was just fetched.
                 condition
                     .holds(Some(&found.object))?
                     .then(|| found.object.clone())
-                    .ok_or_else(|| late(&what))?
+                    .ok_or_else(|| timed_out(&what))?
             } else {
-                in_time(deadline, &what, met(api, found, condition, &what)).await?
+                with_deadline(deadline, &what, wait_for_condition(api, found, condition, &what)).await?
             };
-            report.tell(&object, "condition met", Dry::Not)?;
+            report.print(&object, "condition met", Dry::Not)?;
         }
         Ok(())
     }
 }
 
-fn late(what: &str) -> Problem {
-    Problem::words(format!("timed out waiting for the condition on {what}"))
+fn timed_out(what: &str) -> Problem {
+    Problem::message(format!("timed out waiting for the condition on {what}"))
 }
 
 fn ended(what: &str) -> Problem {
-    Problem::words(format!("the session ended before the condition on {what} was met"))
+    Problem::message(format!("the session ended before the condition on {what} was met"))
 }
 
-async fn in_time<T>(
+async fn with_deadline<T>(
     deadline: Instant,
     what: &str,
     waiting: impl Future<Output = Result<T, Problem>>,
 ) -> Result<T, Problem> {
-    timeout_at(deadline, waiting).await.unwrap_or_else(|_| Err(late(what)))
+    timeout_at(deadline, waiting).await.unwrap_or_else(|_| Err(timed_out(what)))
 }
 
-/// The object when the condition is true of it.
-async fn met(api: &Api, found: &Found, condition: &Condition, what: &str) -> Result<Value, Problem> {
+/// Waits until the condition holds, and returns the object.
+async fn wait_for_condition(
+    api: &Api,
+    found: &FoundObject,
+    condition: &Condition,
+    what: &str,
+) -> Result<Value, Problem> {
     let place =
         ApiPath::all(found.kind).with_query("fieldSelector", format!("metadata.name={}", found.name()));
     let mut last = Some(found.object.clone());
@@ -205,7 +210,7 @@ async fn met(api: &Api, found: &Found, condition: &Condition, what: &str) -> Res
         if condition.holds(last.as_ref())? {
             return Ok(last.unwrap_or_else(|| found.object.clone()));
         }
-        // What there is comes first, so nothing that happened meanwhile is missed.
+        // The watch begins with the current objects, so no change is missed.
         let place =
             place.clone().with_query("sendInitialEvents", "true").with_query("allowWatchBookmarks", "true");
         let mut events = WatchStream::open(api, &place, ObjectForm::Whole).await?;
@@ -214,10 +219,10 @@ async fn met(api: &Api, found: &Found, condition: &Condition, what: &str) -> Res
             match event.event_type.as_str() {
                 "ADDED" | "MODIFIED" => known = Some(event.object),
                 "DELETED" => known = None,
-                // The end of what there was at the beginning.
+                // Marks the end of the initial objects.
                 "BOOKMARK" => {}
                 _ if event.is_expired() => break,
-                _ => return Err(Problem::words(format!("the watch of {what} failed: {}", event.object))),
+                _ => return Err(Problem::message(format!("the watch of {what} failed: {}", event.object))),
             }
             if condition.holds(known.as_ref())? {
                 return Ok(known.unwrap_or_else(|| found.object.clone()));

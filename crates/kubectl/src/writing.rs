@@ -1,4 +1,4 @@
-//! What commands that write have in common: how they tell of it, and the annotation that remembers what was applied.
+//! Reports changes of objects, and reads and writes the annotation with the last applied configuration.
 
 use lilt_host::terminal;
 use lilt_model::yaml;
@@ -9,7 +9,7 @@ use super::flags::{Dry, Printing};
 use super::printers::{Output, name_of};
 use super::problem::Problem;
 
-/// Tells what was done: a line for people, or the object in the form that was asked for.
+/// Prints what was done: one line, or the object in the requested format.
 pub(crate) struct Report {
     output: Output,
     begun: bool,
@@ -20,13 +20,13 @@ impl Report {
         Ok(Self { output: Output::plain(printing)?, begun: false })
     }
 
-    /// Whether only names are to be printed.
+    /// Returns whether only names are printed.
     pub(crate) fn is_brief(&self) -> bool {
         matches!(&self.output, Output::Formed(printer) if printer.is_name())
     }
 
     /// `cmd.tilt.dev/x created`
-    pub(crate) fn tell(&mut self, object: &Value, verb: &str, dry: Dry) -> Outcome {
+    pub(crate) fn print(&mut self, object: &Value, verb: &str, dry: Dry) -> Outcome {
         let again = std::mem::replace(&mut self.begun, true);
         let text = match &self.output {
             Output::Plain { .. } => format!("{} {verb}{}\n", name_of(object), dry.suffix()),
@@ -41,14 +41,14 @@ impl Report {
 
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What was applied the last time, if anything was.
+/// Returns the last applied configuration of an object, if it has one.
 pub(crate) fn last_applied(object: &Value) -> Option<Value> {
     let text = object.pointer("/metadata/annotations")?.get(LAST_APPLIED)?.as_str()?;
     serde_json::from_str(text).ok()
 }
 
-/// The object with an annotation that says what it was made from, in the very words of kubectl: what one of the two has
-/// applied is unchanged for the other.
+/// Adds the annotation with the applied configuration, exactly as kubectl writes it, so that objects applied by lilt
+/// are unchanged for kubectl and vice versa.
 pub(crate) fn with_last_applied(object: &Value) -> Value {
     let mut object = object.clone();
     if !object["metadata"].is_object() {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_applied_is_remembered() {
+    fn last_applied_annotation_round_trips() {
         let object = json!({"kind": "Cmd", "metadata": {"name": "x"}});
         let marked = with_last_applied(&object);
         let words = "{\"kind\":\"Cmd\",\"metadata\":{\"annotations\":{},\"name\":\"x\"}}\n";

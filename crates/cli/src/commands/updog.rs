@@ -68,7 +68,7 @@ fn complain(problem: &Problem) -> ExitCode {
 
 fn read(names: &[String]) -> Result<Vec<Document>, Problem> {
     if names.is_empty() {
-        return Err(Problem::words("Expected source files with -f"));
+        return Err(Problem::message("Expected source files with -f"));
     }
     documents::read(names, false)
 }

@@ -1,4 +1,4 @@
-//! What was applied the last time: shown, set and edited.
+//! `lilt apply view-last-applied`, `set-last-applied` and `edit-last-applied`.
 
 use clap::{Args, Subcommand};
 use lilt_client::Connect;
@@ -7,12 +7,12 @@ use lilt_host::terminal;
 use serde_json::{Value, json};
 
 use crate::Outcome;
-use crate::editor::{Editing, Format, objects};
+use crate::editor::{EditSession, Format, objects};
 use crate::flags::{Dry, DryRun, Files, Printing};
 use crate::names::Target;
 use crate::printers::{as_yaml, pretty};
 use crate::problem::Problem;
-use crate::reading::{Found, Selectors, fetch, meant};
+use crate::reading::{FoundObject, Selectors, fetch, resolve_targets};
 use crate::writing::{LAST_APPLIED, Report, last_applied};
 
 #[derive(Debug, Subcommand)]
@@ -92,9 +92,9 @@ pub(super) async fn run(last: &Last) -> Outcome {
     }
 }
 
-fn remembered(found: &Found) -> Result<Value, Problem> {
+fn last_applied_of(found: &FoundObject) -> Result<Value, Problem> {
     let missing = || {
-        Problem::words(format!(
+        Problem::message(format!(
             "no last-applied-configuration annotation found on resource: {}",
             found.name()
         ))
@@ -102,8 +102,8 @@ fn remembered(found: &Found) -> Result<Value, Problem> {
     last_applied(&found.object).ok_or_else(missing)
 }
 
-/// The change that makes an object remember this.
-fn remember(applied: &Value) -> Value {
+/// Returns the patch that sets the annotation.
+fn last_applied_patch(applied: &Value) -> Value {
     json!({"metadata": {"annotations": {LAST_APPLIED: format!("{applied}\n")}}})
 }
 
@@ -115,20 +115,20 @@ impl View {
             other => {
                 let words =
                     format!("Unexpected -o output mode: {other}, the flag 'output' must be one of yaml|json");
-                return Err(Problem::words(words));
+                return Err(Problem::message(words));
             }
         };
-        let targets = meant(&self.words, &self.files, &self.selectors)?;
+        let targets = resolve_targets(&self.words, &self.files, &self.selectors)?;
         let whole_kinds = targets.iter().any(|target| matches!(target, Target::Kind(_)));
         if targets.is_empty() || (whole_kinds && !self.all && !self.selectors.are_given()) {
-            return Err(Problem::words(
+            return Err(Problem::message(
                 "say which objects are meant: by name, with --all or with a selector",
             ));
         }
         let mut api = crate::connect(&self.connect)?;
         let (found, mut problems) = fetch(&mut api, &targets, &self.selectors).await;
         for (index, found) in found.iter().enumerate() {
-            let text = remembered(found)
+            let text = last_applied_of(found)
                 .and_then(|applied| if is_json { pretty(&applied) } else { as_yaml(&applied) });
             match text {
                 Ok(text) => {
@@ -145,7 +145,7 @@ impl View {
 impl Set {
     async fn run(&self) -> Outcome {
         if !self.files.are_given() {
-            return Err(Problem::words("must specify one of -f and -k"));
+            return Err(Problem::message("must specify one of -f and -k"));
         }
         let mut report = Report::new(&self.printing)?;
         let documents = self.files.read()?;
@@ -157,12 +157,12 @@ impl Set {
             Problem::all(problems)?;
             for found in found {
                 if !self.create_annotation
-                    && let Err(Problem::Words(words)) = remembered(&found)
+                    && let Err(Problem::Words(words)) = last_applied_of(&found)
                 {
                     let hint = "to create the annotation, run the command with --create-annotation";
-                    return Err(Problem::words(format!("{words}, {hint}")));
+                    return Err(Problem::message(format!("{words}, {hint}")));
                 }
-                let change = remember(&document.object);
+                let change = last_applied_patch(&document.object);
                 let object = if dry == Dry::Client {
                     let mut object = found.object.clone();
                     json_patch::merge(&mut object, &change);
@@ -171,7 +171,7 @@ impl Set {
                     let place = found.place().with_query("dryRun", dry.parameter());
                     api.patch(&place, PatchType::Merge, &change).await?
                 };
-                report.tell(&object, "configured", dry)?;
+                report.print(&object, "configured", dry)?;
             }
         }
         Ok(())
@@ -182,28 +182,29 @@ impl Edit {
     async fn run(&self) -> Outcome {
         let format = Format::read(self.output.as_deref(), self.windows_line_endings)?;
         let mut report = Report::new(&Printing::default())?;
-        let targets = meant(&self.words, &self.files, &Selectors::default())?;
+        let targets = resolve_targets(&self.words, &self.files, &Selectors::default())?;
         let [target @ Target::One(..)] = targets.as_slice() else {
-            return Err(Problem::words("must specify one resource: TYPE NAME or TYPE/NAME"));
+            return Err(Problem::message("must specify one resource: TYPE NAME or TYPE/NAME"));
         };
         let mut api = crate::connect(&self.connect)?;
         let (found, problems) = fetch(&mut api, std::slice::from_ref(target), &Selectors::default()).await;
         Problem::all(problems)?;
         for found in found {
-            let applied = remembered(&found)?;
+            let applied = last_applied_of(&found)?;
             let name = |object: &Value| (object["kind"].clone(), object["metadata"]["name"].clone());
             let before = format.write_all(std::slice::from_ref(&applied))?;
             let save = async |text: &str| {
                 let edited = objects(text)?;
                 match edited.as_slice() {
                     [one] if name(one) == name(&applied) => {
-                        let changed = api.patch(&found.place(), PatchType::Merge, &remember(one)).await?;
-                        report.tell(&changed, "edited", Dry::Not)
+                        let changed =
+                            api.patch(&found.place(), PatchType::Merge, &last_applied_patch(one)).await?;
+                        report.print(&changed, "edited", Dry::Not)
                     }
-                    _ => Err(Problem::words("At least one of apiVersion, kind and name was changed")),
+                    _ => Err(Problem::message("At least one of apiVersion, kind and name was changed")),
                 }
             };
-            Editing::begin(&format)?.attempts(&before, save).await?;
+            EditSession::begin(&format)?.attempts(&before, save).await?;
         }
         Ok(())
     }

@@ -1,29 +1,29 @@
-//! `--prune`: what was applied before and is no longer in the files is deleted.
+//! `--prune`: deletes objects that were applied before and are no longer in the files.
 
 use lilt_api::kinds::{Kind, kinds as all};
 use lilt_client::object_api::Api;
 
 use super::Apply;
 use crate::Outcome;
-use crate::delete::{gone, options};
+use crate::delete::{options, wait_until_deleted};
 use crate::flags::Dry;
 use crate::names::Target;
 use crate::problem::Problem;
 use crate::reading::{Selectors, fetch};
 use crate::writing::{Report, last_applied};
 
-/// The kinds of `--prune-allowlist`.
+/// Parses the kinds of `--prune-allowlist`.
 pub(super) fn kinds(allowed: &[String]) -> Result<Vec<&'static Kind>, Problem> {
     let kind = |text: &String| {
         let wrong = || {
             let words =
                 format!("invalid GroupVersionKind format: {text}, please follow <group/version/kind>");
-            Problem::words(words)
+            Problem::message(words)
         };
         let [group, version, kind] = text.split('/').collect::<Vec<_>>()[..] else { return Err(wrong()) };
         let known = all().named(kind).filter(|_| (group, version) == ("tilt.dev", "v1alpha1"));
         let unknown =
-            || Problem::words(format!("no matches for kind {kind:?} in version \"{group}/{version}\""));
+            || Problem::message(format!("no matches for kind {kind:?} in version \"{group}/{version}\""));
         known.ok_or_else(unknown)
     };
     allowed.iter().map(kind).collect()
@@ -52,7 +52,7 @@ impl Apply {
         let dry = self.dry_run.dry_run;
         for found in found {
             let is_kept = applied.iter().any(|(kind, name)| *kind == found.kind && name == found.name());
-            // What others made, the Tiltfile for example, is not ours to delete.
+            // Objects without the annotation were created by others, such as the Tiltfile.
             if is_kept || last_applied(&found.object).is_none() {
                 continue;
             }
@@ -60,9 +60,9 @@ impl Apply {
                 let place = found.place().with_query("dryRun", dry.parameter());
                 api.delete(&place, &options(self.cascade, self.grace_period)).await?;
             }
-            report.tell(&found.object, "pruned", dry)?;
+            report.print(&found.object, "pruned", dry)?;
             if self.wait && dry == Dry::Not {
-                gone(api, &found, self.timeout).await?;
+                wait_until_deleted(api, &found, self.timeout).await?;
             }
         }
         Ok(())

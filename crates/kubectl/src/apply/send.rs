@@ -1,4 +1,4 @@
-//! One object is made, changed or left as it is.
+//! Applies one object: creates it, patches it or leaves it unchanged.
 
 use lilt_client::object_api::{Api, ApiPath, PatchType};
 use lilt_host::terminal;
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::Apply;
 use crate::Outcome;
-use crate::delete::{gone, options};
+use crate::delete::{options, wait_until_deleted};
 use crate::documents::Document;
 use crate::flags::Dry;
 use crate::merge::{changes, conflicts, three_way};
 use crate::problem::Problem;
-use crate::reading::Found;
+use crate::reading::FoundObject;
 use crate::writing::{Report, last_applied, with_last_applied};
 
 /// The manager of server-side apply, unless another one is named.
@@ -30,7 +30,7 @@ impl Apply {
         let Some(current) = current else {
             let place = self.parameters(ApiPath::all(document.kind));
             let made = if dry == Dry::Client { wanted } else { api.create(&place, &wanted).await? };
-            return report.tell(&made, "created", dry);
+            return report.print(&made, "created", dry);
         };
         let applied = last_applied(&current);
         if applied.is_none() {
@@ -44,12 +44,12 @@ impl Apply {
         self.check_conflicts(&applied, document, &current)?;
         let patch = three_way(&applied, &wanted, &current);
         if !changes(&patch, &current) {
-            return report.tell(&current, "unchanged", dry);
+            return report.print(&current, "unchanged", dry);
         }
         let changed = self.change(api, document, &current, &wanted, &patch).await?;
         let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
         let same = dry == Dry::Not && version(&changed) == version(&current);
-        report.tell(&changed, if same { "unchanged" } else { "configured" }, dry)
+        report.print(&changed, if same { "unchanged" } else { "configured" }, dry)
     }
 
     fn check_conflicts(&self, applied: &Value, document: &Document, current: &Value) -> Outcome {
@@ -60,7 +60,7 @@ impl Apply {
         if found.is_empty() {
             return Ok(());
         }
-        Err(Problem::words(format!(
+        Err(Problem::message(format!(
             "{:?}: somebody else has changed {} since it was applied, and --overwrite is false",
             document.source,
             found.join(", ")
@@ -83,22 +83,22 @@ impl Apply {
         let place = self.parameters(ApiPath::one(document.kind, document.name()));
         match api.patch(&place, PatchType::Merge, patch).await {
             Err(error) if self.force && (error.is_refusal("Invalid") || error.is_refusal("Conflict")) => {
-                self.anew(api, document, current, wanted).await
+                self.recreate(api, document, current, wanted).await
             }
             changed => Ok(changed?),
         }
     }
 
-    async fn anew(
+    async fn recreate(
         &self,
         api: &mut Api,
         document: &Document,
         current: &Value,
         wanted: &Value,
     ) -> Result<Value, Problem> {
-        let found = Found { kind: document.kind, object: current.clone() };
+        let found = FoundObject { kind: document.kind, object: current.clone() };
         api.delete(&found.place(), &options(self.cascade, self.grace_period)).await?;
-        gone(api, &found, self.timeout).await?;
+        wait_until_deleted(api, &found, self.timeout).await?;
         Ok(api.create(&self.parameters(ApiPath::all(document.kind)), wanted).await?)
     }
 
@@ -115,7 +115,7 @@ impl Apply {
             .with_query("fieldValidation", self.validate.validate.parameter())
             .with_query("dryRun", dry.parameter());
         let applied = api.patch(&place, PatchType::Apply, &document.object).await?;
-        report.tell(&applied, "serverside-applied", dry)
+        report.print(&applied, "serverside-applied", dry)
     }
 
     fn parameters(&self, place: ApiPath) -> ApiPath {

@@ -1,4 +1,4 @@
-//! Objects that are described by arguments.
+//! `lilt create cmd`, `filewatch`, `ext` and `repo`: objects from arguments.
 
 use std::path::Path;
 
@@ -165,9 +165,9 @@ fn object(kind: ObjectKind, name: &str, spec: &impl Serialize) -> Value {
     json!({"apiVersion": API_VERSION, "kind": kind.name(), "metadata": {"name": name}, "spec": spec})
 }
 
-/// Without `.` and `..`, as seen from this folder.
+/// Returns the absolute path without `.` and `..`.
 fn absolute(path: &str) -> Result<String, Problem> {
-    let whole = std::path::absolute(path).map_err(|error| Problem::words(format!("{path}: {error}")))?;
+    let whole = std::path::absolute(path).map_err(|error| Problem::message(format!("{path}: {error}")))?;
     let mut clean = std::path::PathBuf::new();
     for part in whole.components() {
         match part {
@@ -176,5 +176,5 @@ fn absolute(path: &str) -> Result<String, Problem> {
         }
     }
     let named = |path: &Path| path.to_str().map(str::to_owned);
-    named(&clean).ok_or_else(|| Problem::words(format!("{path:?} is no text")))
+    named(&clean).ok_or_else(|| Problem::message(format!("{path:?} is no text")))
 }

@@ -1,11 +1,11 @@
-//! An object as indented lines.
+//! Formats an object as indented lines.
 
 use serde_json::{Map, Value};
 
 use crate::printers::paired;
 
-/// Members of the metadata that stand on top, or that nobody reads.
-const ELSEWHERE: [&str; 5] = ["managedFields", "name", "namespace", "labels", "annotations"];
+/// Metadata that is printed at the top, or omitted.
+const OMITTED_METADATA: [&str; 5] = ["managedFields", "name", "namespace", "labels", "annotations"];
 
 pub(super) fn describe(object: &Value) -> String {
     let metadata = object.get("metadata").and_then(Value::as_object);
@@ -20,7 +20,7 @@ pub(super) fn describe(object: &Value) -> String {
     lines.text()
 }
 
-/// Lines, and runs of pairs whose values stand under one another.
+/// Collects lines, and aligns the values of consecutive pairs.
 #[derive(Default)]
 struct Lines {
     done: String,
@@ -46,7 +46,7 @@ impl Lines {
         self.done
     }
 
-    /// `a=b`, each in a line of its own.
+    /// Prints the entries of a map, one per line.
     fn map(&mut self, label: &str, map: Option<&Value>, between: &str) {
         let members = map.and_then(Value::as_object);
         let mut words: Vec<String> = members
@@ -67,7 +67,8 @@ impl Lines {
                 Value::Object(inner) => {
                     self.line(level, &format!("{}:", label(name)));
                     if is_top && name == "metadata" {
-                        let shown = |(name, _): &(&String, &Value)| !ELSEWHERE.contains(&name.as_str());
+                        let shown =
+                            |(name, _): &(&String, &Value)| !OMITTED_METADATA.contains(&name.as_str());
                         let inner =
                             inner.iter().filter(shown).map(|(name, value)| (name.clone(), value.clone()));
                         self.members(level + 1, &inner.collect(), false);
@@ -106,7 +107,7 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// `lastClickedAt` is told as `Last Clicked At`; abbreviations stay together.
+/// Turns `lastClickedAt` into `Last Clicked At`; abbreviations stay together.
 fn label(name: &str) -> String {
     let mut words: Vec<String> = vec![String::new()];
     let letters: Vec<char> = name.chars().collect();
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_are_told_as_kubectl_tells_them() {
+    fn objects_are_described_like_kubectl() {
         let object = json!({
             "apiVersion": "tilt.dev/v1alpha1", "kind": "UIButton",
             "metadata": {"name": "restart", "uid": "u", "labels": {"b": "2", "a": "1"}, "managedFields": [{"x": 1}],
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_words() {
+    fn field_names_become_labels() {
         for (name, words) in [
             ("apiVersion", "API Version"),
             ("componentID", "Component ID"),

@@ -1,4 +1,4 @@
-//! The fields of a kind out of an OpenAPI document.
+//! Describes the fields of a kind from an OpenAPI document.
 
 use serde_json::{Map, Value};
 
@@ -11,17 +11,17 @@ pub(super) fn explain(
     recursive: bool,
 ) -> Result<String, Problem> {
     let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
-    let schemas = schemas.ok_or_else(|| Problem::words("the OpenAPI document has no schemas"))?;
+    let schemas = schemas.ok_or_else(|| Problem::message("the OpenAPI document has no schemas"))?;
     let told = Document { schemas };
     let is_it = |schema: &&Value| {
         let kinds = schema.get("x-kubernetes-group-version-kind").and_then(Value::as_array);
         kinds.is_some_and(|kinds| kinds.iter().any(|known| known["kind"] == kind))
     };
-    let unknown = || Problem::words(format!("couldn't find resource for {kind:?} in the OpenAPI document"));
+    let unknown = || Problem::message(format!("couldn't find resource for {kind:?} in the OpenAPI document"));
     let mut schema = schemas.values().find(is_it).ok_or_else(unknown)?;
     let mut text = format!("GROUP:      tilt.dev\nKIND:       {kind}\nVERSION:    v1alpha1\n\n");
     for (index, name) in path.iter().enumerate() {
-        let missing = || Problem::words(format!("field {name:?} does not exist"));
+        let missing = || Problem::message(format!("field {name:?} does not exist"));
         schema = told.fields(schema).and_then(|fields| fields.get(*name)).ok_or_else(missing)?;
         if index + 1 == path.len() {
             text.push_str(&format!("FIELD: {name} <{}>\n\n\n", told.type_of(schema)));
@@ -44,12 +44,12 @@ struct Document<'d> {
 }
 
 impl<'d> Document<'d> {
-    /// What a reference leads to; itself if it is none.
+    /// Resolves a `$ref`; other schemas are returned unchanged.
     fn resolve(&self, schema: &'d Value) -> &'d Value {
         reference(schema).and_then(|name| self.schemas.get(name)).unwrap_or(schema)
     }
 
-    /// What is said of it, and of what it is made of; a line each.
+    /// Collects the descriptions of a schema and of those it consists of, a line each.
     fn describe(&self, schema: &'d Value, words: &mut String) {
         let schema = self.resolve(schema);
         if let Some(own) = schema.get("description").and_then(Value::as_str) {
@@ -61,12 +61,12 @@ impl<'d> Document<'d> {
         }
     }
 
-    /// The fields of an object, of the items of a list, of the values of a map.
+    /// Returns the fields of an object, of list items, or of map values.
     fn fields(&self, schema: &'d Value) -> Option<&'d Map<String, Value>> {
         self.owner(schema).get("properties").and_then(Value::as_object)
     }
 
-    /// The object whose fields they are.
+    /// Returns the schema that has the fields.
     fn owner(&self, schema: &'d Value) -> &'d Value {
         let schema = self.resolve(schema);
         match within(schema) {
@@ -102,7 +102,7 @@ impl<'d> Document<'d> {
         text: &mut String,
     ) {
         let owner = self.owner(schema);
-        // A part that has itself as a part.
+        // Recursive schemas are listed once.
         if seen.contains(&std::ptr::from_ref(owner)) {
             return;
         }
@@ -127,17 +127,17 @@ impl<'d> Document<'d> {
     }
 }
 
-/// What a list, a map or a description is about.
+/// Returns the schema of list items, map values, or the only part of `allOf`.
 fn within(schema: &Value) -> Option<&Value> {
     schema.get("items").or_else(|| schema.get("additionalProperties")).or_else(|| only(schema))
 }
 
-/// A reference that has something beside it stands in a list of one.
+/// Returns the only entry of `allOf`, which wraps a reference that has siblings.
 fn only(schema: &Value) -> Option<&Value> {
     schema.get("allOf").and_then(Value::as_array).and_then(|all| all.first())
 }
 
-/// Lines of at most so many letters; a longer word stands alone.
+/// Wraps a text into lines of at most `width` letters; longer words get their own line.
 fn wrapped(text: &str, width: usize) -> String {
     let wrap = |line: &str| {
         let mut lines: Vec<String> = Vec::new();
@@ -155,7 +155,7 @@ fn wrapped(text: &str, width: usize) -> String {
     text.split('\n').map(wrap).collect::<Vec<_>>().join("\n")
 }
 
-/// Also what is empty, as kubectl does it.
+/// Indents all lines, also empty ones, as kubectl does.
 fn indented(text: &str, by: usize) -> String {
     let pad = " ".repeat(by);
     format!("{pad}{}", text.replace('\n', &format!("\n{pad}")))

@@ -1,4 +1,4 @@
-//! `lilt get -w`: what there is, and every change.
+//! `lilt get -w`: prints the current objects, then every change.
 
 use lilt_client::object_api::WatchStream;
 use lilt_client::object_api::{Api, ApiPath, ObjectForm};
@@ -14,15 +14,17 @@ use crate::reading;
 
 pub(super) async fn run(get: &Get, api: &mut Api, targets: &[Target], output: Output) -> Outcome {
     let [target] = targets else {
-        return Err(Problem::words(
+        return Err(Problem::message(
             "you may only specify a single resource type, or a single resource, with --watch or --watch-only",
         ));
     };
     if get.subresource.is_some() {
-        return Err(Problem::words("--subresource cannot be used with --watch or --watch-only"));
+        return Err(Problem::message("--subresource cannot be used with --watch or --watch-only"));
     }
     let mut show = match output {
-        Output::Plain { wide } => Show::Table(Box::new(Table::new(get.heads(target.kind(), false, wide)))),
+        Output::Plain { wide } => {
+            Show::Table(Box::new(Table::new(get.header_options(target.kind(), false, wide))))
+        }
         Output::Formed(printer) => Show::Objects { printer, begun: false },
     };
     loop {
@@ -32,7 +34,7 @@ pub(super) async fn run(get: &Get, api: &mut Api, targets: &[Target], output: Ou
     }
 }
 
-/// How changes are shown.
+/// The output of changes.
 enum Show {
     Table(Box<Table>),
     Objects { printer: Printer, begun: bool },
@@ -46,7 +48,7 @@ impl Show {
         }
     }
 
-    /// What there is at the beginning, and how much it is.
+    /// Prints the initial objects and returns their number.
     fn begin(&mut self, list: &Value) -> Result<usize, Problem> {
         let items = |name: &str| list.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         match self {
@@ -73,7 +75,7 @@ impl Show {
     }
 }
 
-/// Whether to begin anew: the watcher was too slow.
+/// Prints changes until the watch ends. Returns whether to restart it, because this client was too slow.
 async fn follow(get: &Get, api: &mut Api, target: &Target, show: &mut Show) -> Result<bool, Problem> {
     let place = match target {
         Target::Kind(kind) => get.selectors.of(ApiPath::all(kind)),
@@ -89,7 +91,7 @@ async fn follow(get: &Get, api: &mut Api, target: &Target, show: &mut Show) -> R
     if !get.watch_only {
         let count = show.begin(&now)?;
         if let (Target::One(kind, name), 0, false) = (target, count, get.ignore_not_found) {
-            // One who waits for an object that was never there would wait for ever: its refusal says so.
+            // Reports an object that does not exist instead of waiting for it forever.
             api.get(&ApiPath::one(kind, name), ObjectForm::Whole).await?;
         }
     }
@@ -102,7 +104,7 @@ async fn follow(get: &Get, api: &mut Api, target: &Target, show: &mut Show) -> R
             "ERROR" if event.is_expired() => return Ok(true),
             "ERROR" => {
                 let message = event.object.get("message").and_then(Value::as_str).unwrap_or_default();
-                return Err(Problem::words(message));
+                return Err(Problem::message(message));
             }
             _ => show.print(&event.object)?,
         }

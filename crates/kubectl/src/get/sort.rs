@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use lilt_model::json_path::JsonPath;
 use serde_json::Value;
 
-use crate::printers::relaxed;
+use crate::printers::parse_relaxed_path;
 use crate::problem::Problem;
 
-/// What to sort by.
+/// A sort key.
 #[derive(Debug)]
 pub(super) struct Order {
     text: String,
@@ -17,20 +17,20 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn read(text: &str) -> Result<Self, Problem> {
-        Ok(Self { text: text.to_owned(), path: relaxed(text)? })
+        Ok(Self { text: text.to_owned(), path: parse_relaxed_path(text)? })
     }
 
-    /// Sorts items whose object is at a place in them; those without the field come first.
+    /// Sorts items by the field of the object at `pointer` in each; items without the field come first.
     pub(super) fn sort(&self, items: &mut [Value], place: &str) -> Result<(), Problem> {
         let mut keys = Vec::new();
         for item in items.iter() {
             let object = item.pointer(place).unwrap_or(&Value::Null);
-            let found = self.path.values(object, true).map_err(Problem::words)?;
+            let found = self.path.values(object, true).map_err(Problem::message)?;
             keys.push(found.into_iter().next());
         }
         if !items.is_empty() && keys.iter().all(Option::is_none) {
             let words = format!("couldn't find any field with path {:?} in the list of objects", self.text);
-            return Err(Problem::words(words));
+            return Err(Problem::message(words));
         }
         let mut sorted: Vec<(Option<Value>, Value)> =
             keys.into_iter().zip(items.iter_mut().map(Value::take)).collect();
@@ -54,7 +54,7 @@ fn compare(left: Option<&Value>, right: Option<&Value>) -> Ordering {
     }
 }
 
-/// `a2` comes before `a10`.
+/// Compares texts with numbers in them: `a2` comes before `a10`.
 fn natural(left: &str, right: &str) -> Ordering {
     let digits = |text: &str| text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (mut left, mut right) = (left, right);
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_with_numbers_and_numbers_are_in_order() {
+    fn numbers_in_texts_are_sorted_numerically() {
         let mut items = ["a10", "a2", "b", "a2b", "a02"].map(|name| json!({"n": name})).to_vec();
         Order::read(".n").expect("a path").sort(&mut items, "").expect("sorted");
         let names: Vec<&str> = items.iter().filter_map(|item| item["n"].as_str()).collect();

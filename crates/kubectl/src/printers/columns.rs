@@ -16,41 +16,41 @@ pub(crate) struct Columns {
 impl Columns {
     pub(crate) fn read(text: &str, headers: bool) -> Result<Self, Problem> {
         if text.is_empty() {
-            return Err(Problem::words("custom-columns format specified but no custom columns given"));
+            return Err(Problem::message("custom-columns format specified but no custom columns given"));
         }
         let column = |part: &str| {
             let wrong = || {
-                Problem::words(format!(
+                Problem::message(format!(
                     "unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>"
                 ))
             };
             let (head, path) = part.split_once(':').ok_or_else(wrong)?;
-            Ok((head.to_owned(), relaxed(path)?))
+            Ok((head.to_owned(), parse_relaxed_path(path)?))
         };
         Ok(Self { columns: text.split(',').map(column).collect::<Result<_, Problem>>()?, headers })
     }
 
-    /// Heads in the first line of a file, paths in the second.
+    /// Parses a file with headers in the first line and paths in the second.
     pub(crate) fn read_file(text: &str, headers: bool) -> Result<Self, Problem> {
         let mut lines = text.lines();
         let mut words = || lines.next().unwrap_or_default().split_whitespace().collect::<Vec<_>>();
-        let (heads, paths) = (words(), words());
-        if heads.is_empty() || heads.len() != paths.len() {
+        let (names, paths) = (words(), words());
+        if names.is_empty() || names.len() != paths.len() {
             let words = format!(
                 "number of headers ({}) and field specifications ({}) don't match",
-                heads.len(),
+                names.len(),
                 paths.len()
             );
-            return Err(Problem::words(words));
+            return Err(Problem::message(words));
         }
-        let column = |(head, path): (&str, &str)| Ok((head.to_owned(), relaxed(path)?));
-        let columns = heads.into_iter().zip(paths).map(column).collect::<Result<_, Problem>>()?;
+        let column = |(head, path): (&str, &str)| Ok((head.to_owned(), parse_relaxed_path(path)?));
+        let columns = names.into_iter().zip(paths).map(column).collect::<Result<_, Problem>>()?;
         Ok(Self { columns, headers })
     }
 
     pub(crate) fn print(&self, objects: &[Value]) -> Result<String, Problem> {
-        let heads = self.columns.iter().map(|(head, _)| head.clone()).collect();
-        let mut rows: Vec<Vec<String>> = if self.headers { vec![heads] } else { Vec::new() };
+        let headers = self.columns.iter().map(|(head, _)| head.clone()).collect();
+        let mut rows: Vec<Vec<String>> = if self.headers { vec![headers] } else { Vec::new() };
         for object in objects {
             rows.push(self.columns.iter().map(|(_, path)| cell(object, path)).collect::<Result<_, _>>()?);
         }
@@ -59,7 +59,7 @@ impl Columns {
 }
 
 fn cell(object: &Value, path: &JsonPath) -> Result<String, Problem> {
-    let found = path.values(object, true).map_err(Problem::words)?;
+    let found = path.values(object, true).map_err(Problem::message)?;
     let words = found.iter().map(|value| match value {
         Value::Null => "<nil>".to_owned(),
         other => printed(other),
@@ -68,8 +68,8 @@ fn cell(object: &Value, path: &JsonPath) -> Result<String, Problem> {
     Ok(if words.is_empty() { "<none>".to_owned() } else { words.join(",") })
 }
 
-/// Paths as people write them: `x.y`, `.x.y`, `{x.y}` and `{.x.y}` are the same.
-pub(crate) fn relaxed(text: &str) -> Result<JsonPath, Problem> {
+/// Parses kubectl's relaxed paths: `x.y`, `.x.y`, `{x.y}` and `{.x.y}` are the same.
+pub(crate) fn parse_relaxed_path(text: &str) -> Result<JsonPath, Problem> {
     let bare = match text.strip_prefix('{') {
         Some(rest) => rest.strip_suffix('}').ok_or_else(|| unexpected(text))?,
         None => text,
@@ -79,11 +79,11 @@ pub(crate) fn relaxed(text: &str) -> Result<JsonPath, Problem> {
     }
     let dot = if bare.starts_with(['.', '[', '$', '@']) { "" } else { "." };
     JsonPath::parse(&format!("{{{dot}{bare}}}"))
-        .map_err(|error| Problem::words(format!("error parsing jsonpath {text}, {error}")))
+        .map_err(|error| Problem::message(format!("error parsing jsonpath {text}, {error}")))
 }
 
 fn unexpected(text: &str) -> Problem {
-    Problem::words(format!(
+    Problem::message(format!(
         "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{{name1.name2}}' or '{{.name1.name2}}', not {text:?}"
     ))
 }
@@ -95,19 +95,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_written_in_many_ways() {
+    fn relaxed_paths_are_accepted() {
         let value = json!({"a": {"b": 1}});
         for path in ["a.b", ".a.b", "{a.b}", "{.a.b}"] {
-            let found = relaxed(path).expect("a path").values(&value, true);
+            let found = parse_relaxed_path(path).expect("a path").values(&value, true);
             assert_eq!(found, Ok(vec![json!(1)]), "{path}");
         }
         for path in ["", "{}", "{.a", "{.a}{.b}"] {
-            assert!(relaxed(path).is_err(), "{path}");
+            assert!(parse_relaxed_path(path).is_err(), "{path}");
         }
     }
 
     #[test]
-    fn files_have_heads_and_paths() {
+    fn column_file_has_headers_and_paths() {
         let columns = Columns::read_file("A   B\n.a.b .c\n", true).expect("columns");
         assert_eq!(columns.print(&[json!({"a": {"b": 1}})]).expect("a table"), "A     B\n1     <none>\n");
         assert!(Columns::read_file("A\n.a .b\n", true).is_err());

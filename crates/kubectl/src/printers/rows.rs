@@ -1,15 +1,15 @@
-//! Columns of text, aligned as kubectl aligns them.
+//! Aligns columns of text as kubectl does.
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// The narrowest column of a table, with the space behind it.
-const NARROWEST: usize = 6;
-/// Between the columns of a table.
+/// The minimum width of a table column, with the gap after it.
+const MIN_COLUMN_WIDTH: usize = 6;
+/// The gap between columns of a table.
 const GAP: usize = 3;
-/// Between what is told and its value, where there is no table.
+/// The gap between a label and its value.
 const CLOSE_GAP: usize = 2;
 
-/// How wide each column is; it never becomes narrower, so that later rows stand under earlier ones.
+/// The widths of the columns. They never shrink, so that later rows align with earlier ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Widths {
     columns: Vec<usize>,
@@ -19,12 +19,12 @@ pub(crate) struct Widths {
 
 impl Default for Widths {
     fn default() -> Self {
-        Self { columns: Vec::new(), narrowest: NARROWEST, gap: GAP }
+        Self { columns: Vec::new(), narrowest: MIN_COLUMN_WIDTH, gap: GAP }
     }
 }
 
 impl Widths {
-    /// Lines with what is in the columns; the last one is as long as it is.
+    /// Pads the columns of each row; the last column is not padded.
     pub(crate) fn align(&mut self, rows: &[Vec<String>]) -> String {
         for row in rows {
             let (_, padded) = row.split_last().map_or((None, &[][..]), |(last, padded)| (Some(last), padded));
@@ -53,12 +53,12 @@ impl Widths {
     }
 }
 
-/// The rows of one table.
+/// Aligns the rows of one table.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     Widths::default().align(rows)
 }
 
-/// Pairs, each with its value behind it.
+/// Aligns pairs of labels and values.
 pub(crate) fn paired(rows: &[Vec<String>]) -> String {
     Widths { columns: Vec::new(), narrowest: 0, gap: CLOSE_GAP }.align(rows)
 }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_stand_under_one_another() {
+    fn columns_are_aligned() {
         let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
         let mut widths = Widths::default();
         let text = widths.align(&[row(&["NAME", "A", "AGE"]), row(&["grün", "1", "5s"])]);

@@ -1,35 +1,35 @@
-//! The tables that the session answers with, for people.
+//! Prints the `Table` responses of the session.
 
 use serde_json::Value;
 
 use super::rows::Widths;
 
-/// What to show beside what the session says.
+/// Options of the table's columns.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heads {
+pub(crate) struct HeaderOptions {
     pub(crate) wide: bool,
     pub(crate) hidden: bool,
     pub(crate) labels: bool,
-    /// Labels that have a column of their own.
+    /// Labels with their own column.
     pub(crate) label_columns: Vec<String>,
     /// `cmd.tilt.dev`, before each name.
     pub(crate) prefix: Option<String>,
 }
 
-/// A table that may grow.
+/// A table whose rows are printed in several batches.
 #[derive(Debug)]
 pub(crate) struct Table {
-    heads: Heads,
+    header_options: HeaderOptions,
     widths: Widths,
     begun: bool,
 }
 
 impl Table {
-    pub(crate) fn new(heads: Heads) -> Self {
-        Self { heads, widths: Widths::default(), begun: false }
+    pub(crate) fn new(header_options: HeaderOptions) -> Self {
+        Self { header_options, widths: Widths::default(), begun: false }
     }
 
-    /// Lines for what a `Table` object has; with heads if they are the first.
+    /// Formats the rows of a `Table` object; the first call includes the header.
     pub(crate) fn print(&mut self, table: &Value) -> String {
         let shown = self.shown(table);
         let mut lines = Vec::new();
@@ -37,18 +37,18 @@ impl Table {
         if rows.is_empty() {
             return String::new();
         }
-        if !std::mem::replace(&mut self.begun, true) && !self.heads.hidden {
+        if !std::mem::replace(&mut self.begun, true) && !self.header_options.hidden {
             lines.push(self.head(table, &shown));
         }
         lines.extend(rows.iter().map(|row| self.row(row, &shown)));
         self.widths.align(&lines)
     }
 
-    /// The columns of the session that are shown.
+    /// Returns the indices of the shown columns.
     fn shown(&self, table: &Value) -> Vec<usize> {
         let columns = table.get("columnDefinitions").and_then(Value::as_array);
         let is_shown = |column: &Value| {
-            self.heads.wide || column.get("priority").and_then(Value::as_i64).unwrap_or(0) == 0
+            self.header_options.wide || column.get("priority").and_then(Value::as_i64).unwrap_or(0) == 0
         };
         let columns = columns.into_iter().flatten().enumerate();
         columns.filter(|(_, column)| is_shown(column)).map(|(index, _)| index).collect()
@@ -61,8 +61,8 @@ impl Table {
         };
         let mut head: Vec<String> = shown.iter().map(name).collect();
         let label = |key: &String| key.rsplit('/').next().unwrap_or_default().to_uppercase();
-        head.extend(self.heads.label_columns.iter().map(label));
-        if self.heads.labels {
+        head.extend(self.header_options.label_columns.iter().map(label));
+        if self.header_options.labels {
             head.push("LABELS".to_owned());
         }
         head
@@ -75,13 +75,15 @@ impl Table {
             Some(other) => other.to_string(),
         };
         let mut cells: Vec<String> = shown.iter().map(cell).collect();
-        if let (Some(prefix), Some(name)) = (&self.heads.prefix, cells.first_mut()) {
+        if let (Some(prefix), Some(name)) = (&self.header_options.prefix, cells.first_mut()) {
             *name = format!("{prefix}/{name}");
         }
         let labels = row.pointer("/object/metadata/labels").and_then(Value::as_object);
         let label = |key: &String| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
-        cells.extend(self.heads.label_columns.iter().map(|key| label(key).unwrap_or_default().to_owned()));
-        if self.heads.labels {
+        cells.extend(
+            self.header_options.label_columns.iter().map(|key| label(key).unwrap_or_default().to_owned()),
+        );
+        if self.header_options.labels {
             let pair =
                 |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or_default());
             let mut pairs: Vec<String> = labels.into_iter().flatten().map(pair).collect();
@@ -107,8 +109,8 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_heads_once() {
-        let mut plain = Table::new(Heads::default());
+    fn header_is_printed_once() {
+        let mut plain = Table::new(HeaderOptions::default());
         assert_eq!(plain.print(&table(&[])), "", "nothing has no head");
         assert_eq!(
             plain.print(&table(&["one", "two"])),
@@ -118,16 +120,16 @@ mod tests {
     }
 
     #[test]
-    fn labels_kinds_and_wide_columns_are_shown_on_demand() {
-        let heads = Heads {
+    fn labels_kinds_and_wide_columns_are_optional() {
+        let header_options = HeaderOptions {
             wide: true,
             labels: true,
             label_columns: vec!["a/app".into(), "none".into()],
             prefix: Some("cmd.tilt.dev".into()),
-            ..Heads::default()
+            ..HeaderOptions::default()
         };
-        insta::assert_snapshot!(Table::new(heads).print(&table(&["one"])));
-        let hidden = Heads { hidden: true, ..Heads::default() };
+        insta::assert_snapshot!(Table::new(header_options).print(&table(&["one"])));
+        let hidden = HeaderOptions { hidden: true, ..HeaderOptions::default() };
         assert_eq!(Table::new(hidden).print(&table(&["one"])), "one   echo   <none>\n");
     }
 }

@@ -1,12 +1,12 @@
-//! Actions become text.
+//! Evaluates a parsed template.
 
 use serde_json::Value;
 
 use super::functions::{call, is_true, printed};
 use super::{Defined, Node, Operand, Pipeline};
 
-/// How many templates may be in one another: one that never ends must not end us.
-const DEEPEST: usize = 200;
+/// The nesting limit of templates, against endless recursion.
+const MAX_TEMPLATE_DEPTH: usize = 200;
 
 pub(super) fn render(
     nodes: &[Node],
@@ -22,37 +22,37 @@ pub(super) fn render(
 
 struct Run<'t> {
     defined: &'t Defined,
-    /// In how many templates we are.
+    /// The current nesting of templates.
     depth: usize,
     lenient: bool,
-    /// The last one of a name counts.
+    /// A later variable hides an earlier one of the same name.
     variables: Vec<(String, Value)>,
     text: String,
 }
 
-/// How a list of nodes was left.
+/// How the evaluation of a list of nodes ended.
 #[derive(PartialEq)]
-enum Left {
+enum Flow {
     AtEnd,
     Break,
     Continue,
 }
 
 impl Run<'_> {
-    fn nodes(&mut self, nodes: &[Node], dot: &Value) -> Result<Left, String> {
+    fn nodes(&mut self, nodes: &[Node], dot: &Value) -> Result<Flow, String> {
         let known = self.variables.len();
         for node in nodes {
             let left = self.node(node, dot)?;
-            if left != Left::AtEnd {
+            if left != Flow::AtEnd {
                 self.variables.truncate(known);
                 return Ok(left);
             }
         }
         self.variables.truncate(known);
-        Ok(Left::AtEnd)
+        Ok(Flow::AtEnd)
     }
 
-    fn node(&mut self, node: &Node, dot: &Value) -> Result<Left, String> {
+    fn node(&mut self, node: &Node, dot: &Value) -> Result<Flow, String> {
         match node {
             Node::Text(text) => self.text.push_str(text),
             Node::Act(pipeline) => {
@@ -68,27 +68,27 @@ impl Run<'_> {
                 };
                 self.template(name, value)?;
             }
-            Node::Break => return Ok(Left::Break),
-            Node::Continue => return Ok(Left::Continue),
-            Node::Range(pipeline, body, otherwise) => self.range(pipeline, body, otherwise, dot)?,
-            Node::If(pipeline, body, otherwise) | Node::With(pipeline, body, otherwise) => {
+            Node::Break => return Ok(Flow::Break),
+            Node::Continue => return Ok(Flow::Continue),
+            Node::Range(pipeline, body, else_branch) => self.range(pipeline, body, else_branch, dot)?,
+            Node::If(pipeline, body, else_branch) | Node::With(pipeline, body, else_branch) => {
                 let known = self.variables.len();
                 let value = self.pipeline(pipeline, dot)?;
                 let inner = if matches!(node, Node::With(..)) { &value } else { dot };
                 let left =
-                    if is_true(&value) { self.nodes(body, inner)? } else { self.nodes(otherwise, dot)? };
+                    if is_true(&value) { self.nodes(body, inner)? } else { self.nodes(else_branch, dot)? };
                 self.variables.truncate(known);
                 return Ok(left);
             }
         }
-        Ok(Left::AtEnd)
+        Ok(Flow::AtEnd)
     }
 
-    /// What it is given is its dot and its dollar, and nothing else is known in it.
+    /// Evaluates another template, with `dot` as its `.` and `$` and no other variables.
     fn template(&mut self, name: &str, dot: Value) -> Result<(), String> {
         let nodes = self.defined.get(name).ok_or_else(|| format!("template {name:?} not defined"))?;
-        if self.depth == DEEPEST {
-            return Err(format!("exceeded maximum template depth ({DEEPEST})"));
+        if self.depth == MAX_TEMPLATE_DEPTH {
+            return Err(format!("exceeded maximum template depth ({MAX_TEMPLATE_DEPTH})"));
         }
         self.depth += 1;
         let outer = std::mem::replace(&mut self.variables, vec![("$".to_owned(), dot.clone())]);
@@ -102,7 +102,7 @@ impl Run<'_> {
         &mut self,
         pipeline: &Pipeline,
         body: &[Node],
-        otherwise: &[Node],
+        else_branch: &[Node],
         dot: &Value,
     ) -> Result<(), String> {
         let known = self.variables.len();
@@ -120,7 +120,7 @@ impl Run<'_> {
             other => return Err(format!("range can't iterate over {}", printed(&other))),
         };
         if items.is_empty() {
-            self.nodes(otherwise, dot)?;
+            self.nodes(else_branch, dot)?;
         }
         for (key, item) in items {
             match pipeline.variables.as_slice() {
@@ -133,14 +133,14 @@ impl Run<'_> {
             }
             let left = self.nodes(body, &item)?;
             self.variables.truncate(known);
-            if left == Left::Break {
+            if left == Flow::Break {
                 break;
             }
         }
         Ok(())
     }
 
-    /// What comes out; its variables are set.
+    /// Evaluates a pipeline and sets its variables.
     fn pipeline(&mut self, pipeline: &Pipeline, dot: &Value) -> Result<Value, String> {
         let value = self.commands(pipeline, dot)?;
         for name in &pipeline.variables {
@@ -173,7 +173,7 @@ impl Run<'_> {
         let mut arguments = Vec::new();
         for operand in rest {
             arguments.push(self.operand(operand, dot)?);
-            // What comes behind is not looked at.
+            // Later operands are not evaluated.
             let decided = match name.as_str() {
                 "and" => arguments.last().is_some_and(|value| !is_true(value)),
                 "or" => arguments.last().is_some_and(is_true),

@@ -1,4 +1,4 @@
-//! The functions of templates: Go's, and the two that kubectl adds (`exists`, `base64decode`).
+//! Template functions: Go's, and the two that kubectl adds (`exists`, `base64decode`).
 
 use std::cmp::Ordering;
 
@@ -56,7 +56,7 @@ fn one<'v>(name: &str, arguments: &'v [Value]) -> Result<&'v Value, String> {
     }
 }
 
-/// Whether a value counts as true: it is not empty.
+/// Returns whether a value counts as true: it is not empty.
 pub(super) fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -68,7 +68,7 @@ pub(super) fn is_true(value: &Value) -> bool {
     }
 }
 
-/// As Go prints it.
+/// Formats a value as Go prints it.
 pub(crate) fn printed(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".to_owned(),
@@ -87,7 +87,7 @@ pub(crate) fn printed(value: &Value) -> String {
     }
 }
 
-/// With a space between two that are no texts.
+/// Joins values, with a space between two that are not strings.
 fn print(values: &[Value]) -> String {
     let mut text = String::new();
     for (index, value) in values.iter().enumerate() {
@@ -134,8 +134,8 @@ fn index(arguments: &[Value]) -> Result<&Value, String> {
 fn slice(arguments: &[Value]) -> Result<Value, String> {
     let (value, bounds) = arguments.split_first().ok_or_else(|| wrong_number("slice"))?;
     let length = length(value)?;
-    let bound = |at: usize, otherwise: usize| match bounds.get(at) {
-        None => Ok(otherwise),
+    let bound = |at: usize, else_branch: usize| match bounds.get(at) {
+        None => Ok(else_branch),
         Some(bound) => {
             let bound = bound.as_u64().and_then(|bound| usize::try_from(bound).ok());
             bound.filter(|bound| *bound <= length).ok_or("slice bounds out of range".to_owned())
@@ -187,7 +187,7 @@ fn order(left: &Value, right: &Value) -> Result<Ordering, String> {
     order.ok_or_else(|| "incompatible types for comparison".to_owned())
 }
 
-/// `%s`, `%v`, `%d`, `%q`, `%t`, `%f`, `%x` with widths, precision, `-` and `0`.
+/// Implements `printf` with `%s`, `%v`, `%d`, `%q`, `%t`, `%f`, `%x`, widths, precision, `-` and `0`.
 fn formatted(arguments: &[Value]) -> Result<String, String> {
     let (format, values) = arguments.split_first().ok_or_else(|| wrong_number("printf"))?;
     let format = format.as_str().ok_or("printf takes a text first")?;
@@ -222,7 +222,7 @@ fn padded(flags: &str, verb: char, value: &Value) -> String {
         Some((width, precision)) => (width.parse().unwrap_or(0), Some(precision.parse().unwrap_or(0))),
         None => (shape.parse().unwrap_or(0), None),
     };
-    let word = said(verb, value, precision);
+    let word = format_verb(verb, value, precision);
     let missing = usize::saturating_sub(width, word.chars().count());
     if marks.contains('-') {
         format!("{word}{}", " ".repeat(missing))
@@ -232,7 +232,7 @@ fn padded(flags: &str, verb: char, value: &Value) -> String {
     }
 }
 
-fn said(verb: char, value: &Value, precision: Option<usize>) -> String {
+fn format_verb(verb: char, value: &Value, precision: Option<usize>) -> String {
     match (verb, value) {
         ('q', Value::String(text)) => format!("{text:?}"),
         ('x', Value::Number(number)) if number.is_i64() => {

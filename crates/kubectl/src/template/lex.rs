@@ -1,28 +1,28 @@
-//! The text of a template becomes texts and the words of actions.
+//! Splits a template into texts and the tokens of actions.
 
-/// What stands between the braces, or outside of them.
+/// A text, or the tokens of an action between braces.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
     Text(String),
-    Action(Vec<Word>),
+    Action(Vec<Token>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Word {
+pub(super) enum Token {
     /// `.a.b` is two; `.` alone is one without a name.
     Field(String),
-    /// With its dollar.
+    /// With its `$`.
     Variable(String),
     Name(String),
     Text(String),
     Number(serde_json::Number),
     /// `|`, `(`, `)`, `,`, `:=`, `=`
     Sign(&'static str),
-    /// What separates arguments: `.a .b` is not `.a.b`.
+    /// Separates arguments: `.a .b` is not `.a.b`.
     Space,
 }
 
-/// Takes a template apart; space that `-` asks to trim is gone.
+/// Splits a template, and trims whitespace beside `{{-` and `-}}`.
 pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -57,7 +57,7 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, String> {
     }
 }
 
-/// Where the closing braces are, if not in a quoted text.
+/// Returns the position of the closing braces, outside of quoted texts.
 fn end_of_action(text: &str) -> Option<usize> {
     if text.trim_start().starts_with("/*") {
         let comment = text.find("*/")?;
@@ -78,7 +78,7 @@ fn end_of_action(text: &str) -> Option<usize> {
     None
 }
 
-fn words(text: &str) -> Result<Vec<Word>, String> {
+fn words(text: &str) -> Result<Vec<Token>, String> {
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -89,62 +89,62 @@ fn words(text: &str) -> Result<Vec<Word>, String> {
     Ok(words)
 }
 
-/// The first word and how long it is.
-fn word(first: char, rest: &str) -> Result<(Word, usize), String> {
+/// Reads the first token and its length.
+fn word(first: char, rest: &str) -> Result<(Token, usize), String> {
     let name_length = |from: usize| {
         let ends = |letter: char| letter != '_' && !letter.is_alphanumeric();
         rest[from..].find(ends).unwrap_or(rest.len() - from)
     };
     for sign in [":=", "|", "(", ")", ",", "="] {
         if rest.starts_with(sign) {
-            return Ok((Word::Sign(sign), sign.len()));
+            return Ok((Token::Sign(sign), sign.len()));
         }
     }
     let after = rest[first.len_utf8()..].chars().next();
     match first {
         space if space.is_whitespace() => {
-            Ok((Word::Space, rest.find(|letter: char| !letter.is_whitespace()).unwrap_or(rest.len())))
+            Ok((Token::Space, rest.find(|letter: char| !letter.is_whitespace()).unwrap_or(rest.len())))
         }
         '"' => quoted(rest),
         '`' => {
             let end = rest[1..].find('`').ok_or("1: unterminated raw quoted string")?;
-            Ok((Word::Text(rest[1..=end].to_owned()), end + 2))
+            Ok((Token::Text(rest[1..=end].to_owned()), end + 2))
         }
         '\'' => {
             let (word, length) = quoted(rest)?;
-            let Word::Text(text) = &word else { return Err("1: bad character constant".into()) };
+            let Token::Text(text) = &word else { return Err("1: bad character constant".into()) };
             let code = text.chars().next().map_or(0, u32::from);
-            Ok((Word::Number(code.into()), length))
+            Ok((Token::Number(code.into()), length))
         }
         '.' if !after.is_some_and(|next| next.is_ascii_digit()) => {
             let length = name_length(1);
-            Ok((Word::Field(rest[1..=length].to_owned()), length + 1))
+            Ok((Token::Field(rest[1..=length].to_owned()), length + 1))
         }
         '$' => {
             let length = name_length(1);
-            Ok((Word::Variable(rest[..=length].to_owned()), length + 1))
+            Ok((Token::Variable(rest[..=length].to_owned()), length + 1))
         }
         '+' | '-' | '.' | '0'..='9' => number(rest),
         letter if letter == '_' || letter.is_alphabetic() => {
             let length = name_length(0);
-            Ok((Word::Name(rest[..length].to_owned()), length))
+            Ok((Token::Name(rest[..length].to_owned()), length))
         }
         other => Err(format!("1: unexpected {other:?} in command")),
     }
 }
 
-fn number(rest: &str) -> Result<(Word, usize), String> {
+fn number(rest: &str) -> Result<(Token, usize), String> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || "+-._".contains(letter);
     let length = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
     let text = &rest[..length];
     let wrong = || format!("1: bad number syntax: {text:?}");
     let whole = text.trim_start_matches('+').parse::<i64>().ok().map(serde_json::Number::from);
     let number = whole.or_else(|| serde_json::Number::from_f64(text.parse().ok()?));
-    Ok((Word::Number(number.ok_or_else(wrong)?), length))
+    Ok((Token::Number(number.ok_or_else(wrong)?), length))
 }
 
-/// A text in quotes that ends where it began.
-fn quoted(rest: &str) -> Result<(Word, usize), String> {
+/// Reads a quoted text up to its closing quote.
+fn quoted(rest: &str) -> Result<(Token, usize), String> {
     let mut letters = rest.char_indices();
     let (_, quote) = letters.next().ok_or("1: unterminated quoted string")?;
     let mut text = String::new();
@@ -157,7 +157,7 @@ fn quoted(rest: &str) -> Result<(Word, usize), String> {
                 Some(other) => text.push(other),
                 None => break,
             },
-            letter if letter == quote => return Ok((Word::Text(text), at + 1)),
+            letter if letter == quote => return Ok((Token::Text(text), at + 1)),
             letter => text.push(letter),
         }
     }

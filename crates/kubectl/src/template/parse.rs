@@ -1,12 +1,12 @@
-//! Words become actions.
+//! Parses the tokens of actions.
 
 use serde_json::Value;
 
 use super::functions::FUNCTIONS;
-use super::lex::{Piece, Word};
+use super::lex::{Piece, Token};
 use super::{Defined, Node, Operand, Pipeline};
 
-/// The template itself, and those that it defines.
+/// Parses a template and the templates that it defines.
 pub(super) fn parse(pieces: &[Piece]) -> Result<(Vec<Node>, Defined), String> {
     let mut parser = Parser {
         pieces,
@@ -27,21 +27,21 @@ pub(super) fn parse(pieces: &[Piece]) -> Result<(Vec<Node>, Defined), String> {
 struct Parser<'p> {
     pieces: &'p [Piece],
     at: usize,
-    /// Those that are known here.
+    /// The variables in scope.
     variables: Vec<String>,
-    /// In how many ranges we are.
+    /// The nesting of `range` blocks.
     depth: usize,
-    /// In a block, in which nothing is defined.
+    /// The nesting of blocks, in which `define` is not allowed.
     is_inner: bool,
     defined: Defined,
 }
 
-/// What a list of nodes ends with.
+/// The action that ends a list of nodes.
 enum Stop<'p> {
     Text,
     Closed,
-    /// With what follows it.
-    Else(&'p [Word]),
+    /// With the tokens after `else`.
+    Else(&'p [Token]),
 }
 
 impl<'p> Parser<'p> {
@@ -59,7 +59,7 @@ impl<'p> Parser<'p> {
                 Piece::Action(words) => words,
             };
             let (keyword, rest) = match words.split_first() {
-                Some((Word::Name(name), rest)) => (name.as_str(), rest),
+                Some((Token::Name(name), rest)) => (name.as_str(), rest),
                 _ => ("", &words[..]),
             };
             match keyword {
@@ -84,7 +84,7 @@ impl<'p> Parser<'p> {
                 }
                 "template" => {
                     let (name, pipeline) = named(keyword, rest)?;
-                    let is_given = pipeline.iter().any(|word| *word != Word::Space);
+                    let is_given = pipeline.iter().any(|word| *word != Token::Space);
                     let pipeline = if is_given { Some(self.pipeline(pipeline)?) } else { None };
                     nodes.push(Node::Template(name, pipeline));
                 }
@@ -94,7 +94,7 @@ impl<'p> Parser<'p> {
         Ok((nodes, Stop::Text))
     }
 
-    /// Up to its end: a template that sees only what it is given.
+    /// Parses a `define` up to its `end`; its only variables are `.` and `$`.
     fn define(&mut self, name: String) -> Result<(), String> {
         let variables = std::mem::replace(&mut self.variables, vec!["$".to_owned()]);
         let depth = std::mem::take(&mut self.depth);
@@ -111,36 +111,36 @@ impl<'p> Parser<'p> {
         }
     }
 
-    fn block(&mut self, keyword: &str, words: &[Word]) -> Result<Node, String> {
+    fn block(&mut self, keyword: &str, words: &[Token]) -> Result<Node, String> {
         let is_inner = std::mem::replace(&mut self.is_inner, true);
         let node = self.branches(keyword, words)?;
         self.is_inner = is_inner;
         Ok(node)
     }
 
-    fn branches(&mut self, keyword: &str, words: &[Word]) -> Result<Node, String> {
+    fn branches(&mut self, keyword: &str, words: &[Token]) -> Result<Node, String> {
         let known = self.variables.len();
         let pipeline = self.pipeline(words)?;
         self.depth += usize::from(keyword == "range");
         let (body, end) = self.nodes()?;
         self.depth -= usize::from(keyword == "range");
-        let otherwise = match end {
+        let else_branch = match end {
             Stop::Text => return Err("1: unexpected EOF".into()),
             Stop::Closed => Vec::new(),
-            Stop::Else(rest) => self.otherwise(rest)?,
+            Stop::Else(rest) => self.else_branch(rest)?,
         };
         self.variables.truncate(known);
         Ok(match keyword {
-            "if" => Node::If(pipeline, body, otherwise),
-            "with" => Node::With(pipeline, body, otherwise),
-            _ => Node::Range(pipeline, body, otherwise),
+            "if" => Node::If(pipeline, body, else_branch),
+            "with" => Node::With(pipeline, body, else_branch),
+            _ => Node::Range(pipeline, body, else_branch),
         })
     }
 
-    /// What follows `else`: nodes up to the end, or another block (`else if`), whose end is also this one's.
-    fn otherwise(&mut self, rest: &[Word]) -> Result<Vec<Node>, String> {
-        let rest: &[Word] = match rest {
-            [Word::Space, rest @ ..] => rest,
+    /// Parses what follows `else`: nodes up to `end`, or another block (`else if`), which shares the `end`.
+    fn else_branch(&mut self, rest: &[Token]) -> Result<Vec<Node>, String> {
+        let rest: &[Token] = match rest {
+            [Token::Space, rest @ ..] => rest,
             rest => rest,
         };
         match rest.split_first() {
@@ -149,14 +149,14 @@ impl<'p> Parser<'p> {
                 (_, Stop::Else(_)) => Err("1: expected end; found {{else}}".into()),
                 (_, Stop::Text) => Err("1: unexpected EOF".into()),
             },
-            Some((Word::Name(name), rest)) if name == "if" || name == "with" => {
+            Some((Token::Name(name), rest)) if name == "if" || name == "with" => {
                 Ok(vec![self.block(name, rest)?])
             }
             Some(_) => Err("1: unexpected words in else".into()),
         }
     }
 
-    fn pipeline(&mut self, words: &[Word]) -> Result<Pipeline, String> {
+    fn pipeline(&mut self, words: &[Token]) -> Result<Pipeline, String> {
         let mut reader = Reader { words, at: 0, known: &self.variables };
         let (variables, assigns) = reader.declaration();
         let mut commands = reader.commands(false)?;
@@ -174,47 +174,47 @@ impl<'p> Parser<'p> {
     }
 }
 
-/// The name that a template is given, and what follows it.
-fn named<'w>(keyword: &str, words: &'w [Word]) -> Result<(String, &'w [Word]), String> {
+/// Parses the name of a template, and returns the remaining tokens.
+fn named<'w>(keyword: &str, words: &'w [Token]) -> Result<(String, &'w [Token]), String> {
     let words = match words {
-        [Word::Space, rest @ ..] => rest,
+        [Token::Space, rest @ ..] => rest,
         words => words,
     };
     match words.split_first() {
-        Some((Word::Text(name), rest)) => Ok((name.clone(), rest)),
+        Some((Token::Text(name), rest)) => Ok((name.clone(), rest)),
         _ => Err(format!("1: {keyword}: a name in quotes is missing")),
     }
 }
 
 struct Reader<'w> {
-    words: &'w [Word],
+    words: &'w [Token],
     at: usize,
     known: &'w [String],
 }
 
 impl Reader<'_> {
     fn skip_space(&mut self) {
-        while self.words.get(self.at) == Some(&Word::Space) {
+        while self.words.get(self.at) == Some(&Token::Space) {
             self.at += 1;
         }
     }
 
-    /// `$x :=`, `$i, $x :=` or `$x =`; nothing of it if that is not what stands there.
+    /// Parses `$x :=`, `$i, $x :=` or `$x =`; reads nothing if there is no declaration.
     fn declaration(&mut self) -> (Vec<String>, bool) {
         let start = self.at;
         let mut names = Vec::new();
         loop {
             self.skip_space();
-            let Some(Word::Variable(name)) = self.words.get(self.at) else { break };
+            let Some(Token::Variable(name)) = self.words.get(self.at) else { break };
             names.push(name.clone());
             self.at += 1;
             self.skip_space();
             match self.words.get(self.at) {
-                Some(Word::Sign(sign @ (":=" | "="))) => {
+                Some(Token::Sign(sign @ (":=" | "="))) => {
                     self.at += 1;
                     return (names, *sign == "=");
                 }
-                Some(Word::Sign(",")) => self.at += 1,
+                Some(Token::Sign(",")) => self.at += 1,
                 _ => break,
             }
         }
@@ -222,7 +222,7 @@ impl Reader<'_> {
         (Vec::new(), false)
     }
 
-    /// Up to the end, or to the closing parenthesis.
+    /// Parses commands up to the end or the closing parenthesis.
     fn commands(&mut self, in_group: bool) -> Result<Vec<Vec<Operand>>, String> {
         let mut commands = vec![Vec::new()];
         loop {
@@ -232,8 +232,8 @@ impl Reader<'_> {
             };
             self.at += 1;
             match word {
-                Word::Sign("|") => commands.push(Vec::new()),
-                Word::Sign(")") if in_group => return Ok(commands),
+                Token::Sign("|") => commands.push(Vec::new()),
+                Token::Sign(")") if in_group => return Ok(commands),
                 word => {
                     let operand = self.operand(word)?;
                     commands.last_mut().expect("invariant: there is one from the beginning").push(operand);
@@ -242,37 +242,37 @@ impl Reader<'_> {
         }
     }
 
-    fn operand(&mut self, word: &Word) -> Result<Operand, String> {
+    fn operand(&mut self, word: &Token) -> Result<Operand, String> {
         Ok(match word {
-            Word::Field(name) if name.is_empty() => Operand::Dot(Vec::new()),
-            Word::Field(name) => Operand::Dot([name.clone()].into_iter().chain(self.fields()).collect()),
-            Word::Variable(name) if !self.known.contains(name) => {
+            Token::Field(name) if name.is_empty() => Operand::Dot(Vec::new()),
+            Token::Field(name) => Operand::Dot([name.clone()].into_iter().chain(self.fields()).collect()),
+            Token::Variable(name) if !self.known.contains(name) => {
                 return Err(format!("1: undefined variable {name:?}"));
             }
-            Word::Variable(name) => Operand::Variable(name.clone(), self.fields()),
-            Word::Text(text) => Operand::Literal(Value::String(text.clone())),
-            Word::Number(number) => Operand::Literal(Value::Number(number.clone())),
-            Word::Name(name) => match name.as_str() {
+            Token::Variable(name) => Operand::Variable(name.clone(), self.fields()),
+            Token::Text(text) => Operand::Literal(Value::String(text.clone())),
+            Token::Number(number) => Operand::Literal(Value::Number(number.clone())),
+            Token::Name(name) => match name.as_str() {
                 "true" => Operand::Literal(Value::Bool(true)),
                 "false" => Operand::Literal(Value::Bool(false)),
                 "nil" => Operand::Literal(Value::Null),
                 name if FUNCTIONS.contains(&name) => Operand::Function(name.to_owned()),
                 name => return Err(format!("1: function {name:?} not defined")),
             },
-            Word::Sign("(") => {
+            Token::Sign("(") => {
                 let commands = self.commands(true)?;
                 let pipeline = Pipeline { variables: Vec::new(), assigns: false, commands };
                 Operand::Group(pipeline, self.fields())
             }
-            Word::Sign(sign) => return Err(format!("1: unexpected {sign:?} in operand")),
-            Word::Space => return Err("1: missing operand".into()),
+            Token::Sign(sign) => return Err(format!("1: unexpected {sign:?} in operand")),
+            Token::Space => return Err("1: missing operand".into()),
         })
     }
 
-    /// The fields that follow at once.
+    /// Parses the fields that follow without a space.
     fn fields(&mut self) -> Vec<String> {
         let mut fields = Vec::new();
-        while let Some(Word::Field(name)) = self.words.get(self.at) {
+        while let Some(Token::Field(name)) = self.words.get(self.at) {
             fields.push(name.clone());
             self.at += 1;
         }

@@ -1,18 +1,18 @@
-//! What can be waited for.
+//! The conditions of `lilt wait --for`.
 
 use lilt_model::json_path::JsonPath;
 use serde_json::Value;
 
-use crate::printers::relaxed;
+use crate::printers::parse_relaxed_path;
 use crate::problem::Problem;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Condition {
     Created,
     Deleted,
-    /// Of the status: its type and its value.
+    /// A condition of the status: its type and value.
     Status(String, String),
-    /// A path, and what it must lead to; anything if that is not said.
+    /// A JSON path and its wanted value; `None` accepts any value.
     Path(JsonPath, Option<String>),
 }
 
@@ -29,11 +29,11 @@ impl Condition {
         }
         match text.strip_prefix("jsonpath=") {
             Some(rest) => path(rest),
-            None => Err(Problem::words(format!("unrecognized condition: {text:?}"))),
+            None => Err(Problem::message(format!("unrecognized condition: {text:?}"))),
         }
     }
 
-    /// Whether it is true of an object, or of none being there.
+    /// Returns whether it holds for an object; `None` is an object that does not exist.
     pub(super) fn holds(&self, object: Option<&Value>) -> Result<bool, Problem> {
         let Some(object) = object else { return Ok(*self == Condition::Deleted) };
         match self {
@@ -41,12 +41,12 @@ impl Condition {
             Condition::Deleted => Ok(false),
             Condition::Status(name, value) => Ok(has_status(object, name, value)),
             Condition::Path(path, wanted) => {
-                let found = path.values(object, true).map_err(Problem::words)?;
+                let found = path.values(object, true).map_err(Problem::message)?;
                 match (found.as_slice(), wanted) {
                     ([], _) => Ok(false),
                     (_, None) => Ok(true),
-                    ([one], Some(wanted)) => is_it(one, wanted),
-                    _ => Err(Problem::words("given jsonpath expression matches more than one value")),
+                    ([one], Some(wanted)) => has_value(one, wanted),
+                    _ => Err(Problem::message("given jsonpath expression matches more than one value")),
                 }
             }
         }
@@ -62,10 +62,10 @@ fn has_status(object: &Value, name: &str, value: &str) -> bool {
     conditions.any(|condition| said(condition, "type", name) && said(condition, "status", value))
 }
 
-fn is_it(found: &Value, wanted: &str) -> Result<bool, Problem> {
+fn has_value(found: &Value, wanted: &str) -> Result<bool, Problem> {
     match found {
         Value::Array(_) | Value::Object(_) => {
-            Err(Problem::words("jsonpath leads to a nested object or list which is not supported"))
+            Err(Problem::message("jsonpath leads to a nested object or list which is not supported"))
         }
         Value::String(text) => Ok(text == wanted),
         plain => {
@@ -75,24 +75,24 @@ fn is_it(found: &Value, wanted: &str) -> Result<bool, Problem> {
     }
 }
 
-/// `{.a.b}=value`; `==` belongs to the path.
+/// Parses `{.a.b}=value`; `==` belongs to the path.
 fn path(text: &str) -> Result<Condition, Problem> {
     let form = "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'";
     let parts = parts(text);
     let (path, value) = match parts.as_slice() {
         [path] => (path, None),
         [path, value] => (path, Some(value.trim_matches(['\'', '"']))),
-        _ => return Err(Problem::words(form)),
+        _ => return Err(Problem::message(form)),
     };
     if value == Some("") {
-        return Err(Problem::words(
+        return Err(Problem::message(
             "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3",
         ));
     }
-    Ok(Condition::Path(relaxed(path)?, value.map(str::to_owned)))
+    Ok(Condition::Path(parse_relaxed_path(path)?, value.map(str::to_owned)))
 }
 
-/// At each `=` that is alone.
+/// Splits at each single `=`.
 fn parts(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut letters = text.chars().peekable();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_read_as_kubectl_reads_them() {
+    fn conditions_are_parsed_like_kubectl() {
         for text in [
             "condition=Ready",
             "condition=ready=TRUE",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told() {
+    fn invalid_conditions_are_refused() {
         for text in ["ready", "jsonpath={.a}=", "jsonpath={.a}=b=c", "jsonpath={.status}=x", "jsonpath={.a"] {
             assert!(holds(text).is_err(), "{text}");
         }
