@@ -1,6 +1,6 @@
-//! The session as the store last told it: resources in groups, and how many are in which state.
+//! The state of the session from the store: resources in groups, and counts by status.
 //!
-//! A change costs what it touches; the groups are made anew only when a resource comes, goes or moves.
+//! Applying a change costs what it touches; groups are rebuilt only when resources are added, removed or moved.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use lilt_store::Changes;
 
 use super::status::{Overall, overall};
 
-/// Resources under one heading, as on the page: the Tiltfile first, then by label, what has none last. A resource with
+/// Resources under one heading, as on the page: the Tiltfile first, then by label, unlabelled ones last. A resource with
 /// several labels is in several groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// None: its only resource, the Tiltfile, says it.
+    /// None for the Tiltfile.
     pub(crate) heading: Option<String>,
     pub(crate) names: Vec<ResourceName>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Problem {
 pub(crate) struct Overview {
     resources: HashMap<ResourceName, Arc<UIResource>>,
     counts: [usize; Overall::ALL.len()],
-    /// Resources with an update that runs.
+    /// Resources with a running update.
     updating: usize,
     groups: Vec<Group>,
     /// The name of the folder that the Tiltfile is in.
@@ -41,7 +41,7 @@ pub(crate) struct Overview {
 }
 
 impl Overview {
-    /// Whether rows came, went or moved.
+    /// Applies changes. Returns whether rows were added, removed or moved.
     pub(crate) fn apply(&mut self, changes: Changes) -> bool {
         let mut moved = changes.complete;
         if changes.complete {
@@ -155,7 +155,7 @@ impl Overview {
         self.counts[overall as usize]
     }
 
-    /// With the Tiltfile.
+    /// Returns the number of resources, including the Tiltfile.
     pub(crate) fn len(&self) -> usize {
         self.resources.len()
     }
@@ -164,18 +164,18 @@ impl Overview {
         self.updating > 0
     }
 
-    /// Every resource once, in order.
+    /// Returns every resource once, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &ResourceName> {
         let mut seen = std::collections::HashSet::new();
         self.groups.iter().flat_map(|group| &group.names).filter(move |name| seen.insert(*name))
     }
 }
 
-/// Puts the cause first and the address last: one row may not have room for both.
+/// Formats the cause first and the address last: the row may be too short for both.
 fn unreachable_text(service: &UnreachableService) -> String {
     let UnreachableService { title, message, server, .. } = service;
     let Some(server) = server else { return format!("{title}: {message}") };
-    // The title has named the cluster already.
+    // The title contains the cluster.
     let cause = message.split_once(&format!("{server}: ")).map_or(message.as_str(), |(_, cause)| cause);
     format!("{title}: {cause} ({server})")
 }

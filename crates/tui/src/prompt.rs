@@ -1,4 +1,4 @@
-//! What `up` shows first in a terminal: how it goes, in a few lines that are kept up to date, and keys for more.
+//! The start prompt of `up` in a terminal: a live summary in a few lines, and keys.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,22 +13,22 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::overview::Overview;
 use crate::status::{Kind, Overall, messages, overall};
 use crate::terminal_mode::{NO_DASHBOARD, SessionLink, TerminalMode};
-use crate::tty::{self, Sign, Tty};
+use crate::tty::{self, TerminalEvent, Tty};
 use crate::wrap::cut;
 
-/// Between two looks at the session.
-const PACE: Duration = Duration::from_millis(100);
-/// Resources whose trouble is told; for the rest there are logs.
-const TROUBLES: usize = 5;
-/// Lines of the Tiltfile's error.
-const ERROR_LINES: usize = 8;
+/// The time between two updates of the prompt.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+/// The maximum number of failing resources in the summary.
+const MAX_FAILING: usize = 5;
+/// The maximum number of lines of the Tiltfile's error.
+const MAX_ERROR_LINES: usize = 8;
 
 const BROWSER_KEY: &str = "(space) to open the browser\n";
 const KEYS: &str = "(s) to stream logs (--stream=true)\n\
                     (t) to open the terminal UI (--legacy=true)\n\
                     (ctrl-c) to exit\n\n";
 
-/// Shows the prompt until a key is pressed that leaves it, or the session is over.
+/// Shows the prompt until a key leaves it or the session ends.
 pub(crate) async fn run(link: &SessionLink, tty: &mut Tty) -> std::io::Result<TerminalMode> {
     let browser_key = if link.address.is_some() { BROWSER_KEY } else { "" };
     terminal::print_raw(&format!("\n{browser_key}{KEYS}"));
@@ -40,7 +40,7 @@ pub(crate) async fn run(link: &SessionLink, tty: &mut Tty) -> std::io::Result<Te
         revision = changes.revision;
         prompt.overview.apply(changes);
         let ending = link.cancel.is_cancelled();
-        if !tty.is_away() {
+        if !tty.is_in_background() {
             prompt.show(ending);
         }
         let opened = async {
@@ -50,7 +50,7 @@ pub(crate) async fn run(link: &SessionLink, tty: &mut Tty) -> std::io::Result<Te
             }
         };
         let changed = async {
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep(UPDATE_INTERVAL).await;
             link.reader.changed(revision).await
         };
         tokio::select! {
@@ -58,7 +58,7 @@ pub(crate) async fn run(link: &SessionLink, tty: &mut Tty) -> std::io::Result<Te
             () = link.over.cancelled() => return Ok(TerminalMode::None),
             () = link.cancel.cancelled(), if !ending => {}
             sign = tty.next() => match sign {
-                Sign::Event(Event::Key(key)) if key.kind != KeyEventKind::Release => match key.code {
+                TerminalEvent::Event(Event::Key(key)) if key.kind != KeyEventKind::Release => match key.code {
                     KeyCode::Char('s') => return Ok(TerminalMode::Stream),
                     KeyCode::Char('t' | 'h') => return Ok(TerminalMode::Ui),
                     KeyCode::Char(' ') => {
@@ -75,12 +75,12 @@ pub(crate) async fn run(link: &SessionLink, tty: &mut Tty) -> std::io::Result<Te
                     }
                     _ => {}
                 },
-                Sign::Event(Event::Resize(..)) => prompt.block.resize(),
-                Sign::Event(_) | Sign::Nothing => {}
-                Sign::Resumed => prompt.block.restart(),
-                Sign::Quit => link.cancel.cancel(),
-                Sign::Over => return Ok(TerminalMode::None),
-                Sign::Closed => return Ok(TerminalMode::Stream),
+                TerminalEvent::Event(Event::Resize(..)) => prompt.block.resize(),
+                TerminalEvent::Event(_) | TerminalEvent::Nothing => {}
+                TerminalEvent::Resumed => prompt.block.restart(),
+                TerminalEvent::Quit => link.cancel.cancel(),
+                TerminalEvent::Over => return Ok(TerminalMode::None),
+                TerminalEvent::Closed => return Ok(TerminalMode::Stream),
             },
             words = opened => {
                 opening = None;
@@ -106,24 +106,24 @@ impl Prompt {
     }
 }
 
-/// How it goes: a line of counts, then what is wrong.
+/// Returns the summary: a line of counts, then problems.
 fn summary(overview: &Overview) -> Vec<String> {
     let resources = overview.len() - usize::from(overview.tiltfile().is_some());
     let mut lines = vec![counts(overview, resources)];
     if let Some(tiltfile) = overview.tiltfile() {
         let errors = messages(tiltfile).into_iter().filter(|(kind, _)| *kind == Kind::Error);
-        let text = errors.flat_map(|(_, text)| text.lines()).take(ERROR_LINES);
+        let text = errors.flat_map(|(_, text)| text.lines()).take(MAX_ERROR_LINES);
         lines.extend(text.map(|line| format!("  {}", plain(line))));
     }
     let failing = || {
         let names = overview.names().filter(|name| !name.is_tiltfile());
         names.filter(|name| overview.resource(name).is_some_and(|it| overall(it) == Overall::Error))
     };
-    for name in failing().take(TROUBLES) {
+    for name in failing().take(MAX_FAILING) {
         let why = overview.resource(name).and_then(|it| messages(it).first()?.1.lines().next());
         lines.push(format!("  ✗ {name}: {}", plain(why.unwrap_or("failing"))));
     }
-    let more = failing().count().saturating_sub(TROUBLES);
+    let more = failing().count().saturating_sub(MAX_FAILING);
     lines.extend((more > 0).then(|| format!("  … and {more} more")));
     lines
 }
@@ -138,7 +138,7 @@ fn counts(overview: &Overview, resources: usize) -> String {
         Some(UpdateStatus::Error) => format!("✗ The Tiltfile has an error; {resources} resource{plural}"),
         _ => format!("{resources} resource{plural}"),
     };
-    // The Tiltfile is counted with the others, but not here.
+    // The Tiltfile is not counted here.
     let tiltfile = overview.tiltfile().map(overall);
     let mut separator = ": ";
     for state in [Overall::Ok, Overall::Busy, Overall::Waiting, Overall::Idle, Overall::Error] {
@@ -157,12 +157,12 @@ fn update_of(resource: &UIResource) -> UpdateStatus {
     resource.status.update_status
 }
 
-/// Without what could steer the terminal.
+/// Removes control sequences.
 fn plain(text: &str) -> String {
     escape::plain(text).chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// Lines at the end of the screen that are written over.
+/// Lines at the end of the output that are overwritten in place.
 struct Block {
     lines: Vec<String>,
     columns: usize,
@@ -173,7 +173,7 @@ impl Block {
         Block { lines: Vec::new(), columns: tty::size().0.into() }
     }
 
-    /// Replaces what is shown, if it is something else.
+    /// Replaces the shown lines, if they changed.
     fn put(&mut self, lines: Vec<String>) {
         let lines: Vec<String> =
             lines.iter().map(|line| cut(line, self.columns.saturating_sub(1).max(1))).collect();
@@ -184,7 +184,7 @@ impl Block {
         self.lines = lines;
     }
 
-    /// Terminals that became narrower have wrapped the lines.
+    /// Returns the sequence that erases the lines. Terminals that became narrower have wrapped them.
     fn erase(&self) -> String {
         let width = self.columns.max(1);
         let rows: usize = self.lines.iter().map(|line| line.width().div_ceil(width).max(1)).sum();
@@ -195,7 +195,7 @@ impl Block {
         self.columns = tty::size().0.into();
     }
 
-    /// Others have written since.
+    /// Starts a new block after other output.
     fn restart(&mut self) {
         self.lines.clear();
     }

@@ -1,8 +1,7 @@
-//! The session in a terminal, on the whole screen: resources with their states, logs, and keys for what the page has
-//! buttons for.
+//! The full-screen UI: resources with their statuses, logs, and keys for the actions of the page.
 //!
-//! It reads the store and sends requests, as the page does. It draws when something changed, never more often than a
-//! person can see, and costs nothing while nothing happens.
+//! It reads the store and sends requests, as the page does. It draws when something changed, at most 30 times a second,
+//! and uses no CPU while nothing changes.
 
 mod ansi;
 mod draw;
@@ -29,24 +28,24 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use tokio::time::Instant;
 
 use crate::terminal_mode::{SessionLink, TerminalMode};
-use crate::tty::{self, Sign, Tty};
+use crate::tty::{self, TerminalEvent, Tty};
 use model::{Effect, Input, Model};
 
-/// Between two pictures.
-const PACE: Duration = Duration::from_millis(33);
-/// How long the log may be searched before keys are looked at again.
-const READING: Duration = Duration::from_millis(25);
-/// While something runs, its time goes on.
+/// The minimum time between two frames.
+const FRAME_INTERVAL: Duration = Duration::from_millis(33);
+/// How long the log is searched before keys are handled again.
+const SEARCH_SLICE: Duration = Duration::from_millis(25);
+/// How often shown durations are updated while something runs.
 const SECOND: Duration = Duration::from_secs(1);
-/// A picture is written at once.
-const PICTURE: usize = 64 * 1024;
+/// The size of the output buffer, so that a frame is one write.
+const OUTPUT_BUFFER: usize = 64 * 1024;
 
 type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
-/// Shows the session until it is over, or the terminal is. Returns what is to be shown then.
+/// Shows the session until it or the terminal ends. Returns the mode to show next.
 pub(crate) async fn run(link: &SessionLink, tty: &mut Tty) -> std::io::Result<TerminalMode> {
     tty.fill(true)?;
-    let writer = BufWriter::with_capacity(PICTURE, std::io::stdout());
+    let writer = BufWriter::with_capacity(OUTPUT_BUFFER, std::io::stdout());
     let (columns, rows) = tty::size();
     let viewport = Viewport::Fixed(Rect::new(0, 0, columns, rows));
     let screen = Terminal::with_options(CrosstermBackend::new(writer), TerminalOptions { viewport })?;
@@ -63,8 +62,8 @@ pub(crate) async fn run(link: &SessionLink, tty: &mut Tty) -> std::io::Result<Te
     mode
 }
 
-/// What signs a browser in at an address: the session's keys if it is on the session's page. An endpoint belongs to
-/// somebody else, who must not get a code.
+/// Returns the keys that sign a browser in at an address of the session's page. Endpoints belong to other programs, which
+/// must not get a code.
 fn keys_for(address: &str, page: Option<&str>, keys: Option<&CurrentKeys>) -> Option<CurrentKeys> {
     let is_page = page.is_some_and(|page| address.starts_with(page));
     keys.filter(|_| is_page).cloned()
@@ -75,9 +74,9 @@ struct View<'a> {
     link: &'a SessionLink,
     screen: Screen,
     revision: u64,
-    /// How far the log goes.
+    /// The end of the log.
     end: u64,
-    /// A browser on its way.
+    /// A browser that is being opened.
     opening: Option<std::pin::Pin<Box<dyn Future<Output = String> + Send>>>,
 }
 
@@ -88,10 +87,10 @@ impl View<'_> {
         loop {
             self.look();
             let reading = self.read();
-            let next = drawn.map(|drawn| drawn + PACE).filter(|next| Instant::now() < *next);
+            let next = drawn.map(|drawn| drawn + FRAME_INTERVAL).filter(|next| Instant::now() < *next);
             if next.is_none() {
                 self.model.update(Input::Time(lilt_host::clock::now()));
-                if !tty.is_away() {
+                if !tty.is_in_background() {
                     self.screen.draw(|frame| draw::draw(&self.model, frame))?;
                 }
                 drawn = Some(Instant::now());
@@ -101,7 +100,7 @@ impl View<'_> {
                 None if self.model.ticks() => Some(Instant::now() + SECOND),
                 next => next,
             };
-            // While a picture is due, more changes go into it: a flood of them wakes nobody.
+            // Changes that arrive before the next frame are drawn together.
             let listen = next.is_none() && !reading;
             if let Some(mode) = self.wait(tty, due, listen).await? {
                 return Ok(mode);
@@ -109,7 +108,7 @@ impl View<'_> {
         }
     }
 
-    /// Waits until something happens, or until it is time.
+    /// Waits until something happens or the next frame is due.
     async fn wait(
         &mut self,
         tty: &mut Tty,
@@ -148,24 +147,24 @@ impl View<'_> {
         Ok(None)
     }
 
-    fn take(&mut self, sign: Sign) -> std::io::Result<Option<TerminalMode>> {
+    fn take(&mut self, sign: TerminalEvent) -> std::io::Result<Option<TerminalMode>> {
         match sign {
-            Sign::Event(Event::Key(key)) => {
+            TerminalEvent::Event(Event::Key(key)) => {
                 if let Some(effect) = self.model.update(Input::Key(key)) {
                     self.perform(effect)?;
                 }
             }
-            Sign::Event(Event::Resize(..)) | Sign::Resumed => self.redraw()?,
-            Sign::Event(_) | Sign::Nothing => {}
-            Sign::Quit => self.link.cancel.cancel(),
-            Sign::Over => return Ok(Some(TerminalMode::None)),
-            // Nothing can be pressed any more; what happens can still be told.
-            Sign::Closed => return Ok(Some(TerminalMode::Stream)),
+            TerminalEvent::Event(Event::Resize(..)) | TerminalEvent::Resumed => self.redraw()?,
+            TerminalEvent::Event(_) | TerminalEvent::Nothing => {}
+            TerminalEvent::Quit => self.link.cancel.cancel(),
+            TerminalEvent::Over => return Ok(Some(TerminalMode::None)),
+            // Keys cannot be read any more; logs can still be printed.
+            TerminalEvent::Closed => return Ok(Some(TerminalMode::Stream)),
         }
         Ok(None)
     }
 
-    /// Takes what the store has.
+    /// Reads the changes of the store.
     fn look(&mut self) {
         if self.link.reader.revision() > self.revision {
             let changes = self.link.reader.changes_since(self.revision);
@@ -176,15 +175,15 @@ impl View<'_> {
         self.model.update(Input::Grown(self.end));
     }
 
-    /// Reads what the log view lacks; true if there is more to read.
+    /// Reads log lines that the view needs; returns whether there are more.
     fn read(&mut self) -> bool {
         let logs = self.link.reader.logs();
-        let deadline = Instant::now() + READING;
-        while let Some(want) = self.model.wants() {
+        let deadline = Instant::now() + SEARCH_SLICE;
+        while let Some(want) = self.model.next_request() {
             let page = source::read(logs, &self.model.scope(), want);
             self.model.update(Input::Lines(page));
             if Instant::now() >= deadline {
-                return self.model.wants().is_some();
+                return self.model.next_request().is_some();
             }
         }
         false
@@ -213,14 +212,14 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Forgets what is on the screen, and how large it was. `clear` would ask the terminal where its cursor is and wait for the answer.
+    /// Redraws the whole screen. `clear` would ask the terminal for the cursor position and wait for the answer.
     fn redraw(&mut self) -> std::io::Result<()> {
         let (columns, rows) = tty::size();
         self.model.update(Input::Resized(columns, rows));
         self.screen.resize(Rect::new(0, 0, columns, rows))
     }
 
-    /// By the sequence that reaches the clipboard of the terminal's machine, over ssh too.
+    /// Copies with the escape sequence that reaches the clipboard of the terminal's machine, also over ssh.
     fn copy(&mut self, text: &str) -> std::io::Result<()> {
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
         let writer = self.screen.backend_mut();

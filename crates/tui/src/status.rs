@@ -1,4 +1,4 @@
-//! What a resource's statuses are called and how they are drawn. Shape and word carry the meaning, colour repeats it.
+//! Names and symbols of statuses. Symbol and word carry the meaning, colour repeats it.
 //! The words are those of the page.
 
 use lilt_api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
@@ -15,7 +15,7 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// One column wide, each told from the others without colour.
+    /// The symbol, one column wide, distinct without colour.
     pub(crate) fn mark(self) -> &'static str {
         match self {
             Shape::Ok => "✓",
@@ -72,7 +72,7 @@ pub(crate) fn runtime(resource: &UIResource) -> Status {
     }
 }
 
-/// Both statuses in one: the one that needs attention first.
+/// Both statuses combined: the one that needs attention first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Overall {
     Error,
@@ -120,7 +120,7 @@ impl Overall {
     }
 }
 
-/// Counts a resource under one word, by the same rule as the page (`overallStatus` in `web/src/model/status.ts`).
+/// Returns the overall status, by the same rule as the page (`overallStatus` in `web/src/model/status.ts`).
 pub(crate) fn overall(resource: &UIResource) -> Overall {
     if is_disabled(resource) {
         return Overall::Disabled;
@@ -154,7 +154,7 @@ impl Kind {
     }
 }
 
-/// What there is to say about a resource, the most urgent first.
+/// Returns the messages about a resource, the most urgent first.
 pub(crate) fn messages<'a>(resource: &'a UIResource) -> Vec<(Kind, &'a str)> {
     let it = &resource.status;
     let note = |key: &str| resource.metadata.annotations.get(key).map(String::as_str);
@@ -200,7 +200,7 @@ pub(crate) fn kind(resource: &UIResource) -> &'static str {
     }
 }
 
-/// File changes wait for a trigger by hand.
+/// Returns whether file changes wait for a manual trigger.
 pub(crate) fn is_manual(resource: &UIResource) -> bool {
     matches!(resource.status.trigger_mode, 1 | 2)
 }
@@ -209,14 +209,14 @@ pub(crate) fn is_disabled(resource: &UIResource) -> bool {
     resource.status.disable_status.as_ref().is_some_and(|it| it.state == "Disabled")
 }
 
-/// After a failed update, nothing starts unless a pod of an earlier one does.
+/// Returns whether it is starting. After a failed update only a pod of an earlier one can be.
 fn is_starting(resource: &UIResource) -> bool {
     let it = &resource.status;
     let has_pod = it.k8s_resource_info.as_ref().is_some_and(|pod| !pod.pod_name.is_empty());
     it.update_status != UpdateStatus::Error || has_pod
 }
 
-/// Its cluster is unreachable: what is known of it may be outdated.
+/// Returns whether its cluster is unreachable: the status may be outdated.
 fn is_unreachable(resource: &UIResource) -> bool {
     resource.metadata.annotations.contains_key(annotation::UNREACHABLE_CLUSTER)
 }

@@ -1,4 +1,4 @@
-//! The session's log on the terminal, line by line.
+//! Prints the session's log line by line.
 
 mod choice;
 mod name_column;
@@ -19,16 +19,16 @@ pub use painter::{Painter, colour_of};
 
 /// Lines printed at once.
 const PAGE: usize = 2000;
-/// How long the end of a session waits for a terminal that takes nothing.
-const STUCK: Duration = Duration::from_secs(1);
+/// How long the end of a session waits for a blocked terminal.
+const BLOCKED_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Prints the wanted lines until cancelled, then what is left.
+/// Prints the selected lines until cancelled, then the remaining ones.
 pub async fn follow(reader: Reader, options: StreamOptions, cancel: CancellationToken) {
-    // On a thread of its own: a terminal that was stopped with Ctrl-S must not stop the session.
+    // On its own thread: a terminal stopped with Ctrl-S must not stop the session.
     let (progress, mut printed) = watch::channel(0);
     let runtime = Handle::current();
     let stop = cancel.child_token();
-    // Whoever gives this up does not want more of it, either.
+    // Dropping this future also stops the printing.
     let _stops_when_dropped = stop.clone().drop_guard();
     let mut printing =
         tokio::task::spawn_blocking(move || print_all(&runtime, &reader, &options, &stop, &progress));
@@ -36,11 +36,11 @@ pub async fn follow(reader: Reader, options: StreamOptions, cancel: Cancellation
         _ = &mut printing => return,
         () = cancel.cancelled() => {}
     }
-    // Whoever reads slowly gets all of it; whoever does not read is not waited for.
+    // A slow reader gets all lines; one that does not read is not waited for.
     loop {
         tokio::select! {
             _ = &mut printing => return,
-            more = tokio::time::timeout(STUCK, printed.changed()) => if more.is_err() { return },
+            more = tokio::time::timeout(BLOCKED_TIMEOUT, printed.changed()) => if more.is_err() { return },
         }
     }
 }
@@ -49,7 +49,7 @@ fn dropped(lines: u64) -> String {
     format!("({lines} lines were dropped before they could be printed: see --log-limit)\n")
 }
 
-/// Learns the resources that have come since a revision: before their first lines are painted.
+/// Learns new resources since a revision, before their first lines are printed.
 fn learn_names(reader: &Reader, revision: &mut u64, painter: &mut Painter) {
     if reader.revision() == *revision {
         return;
@@ -75,11 +75,11 @@ fn print_all(
     let mut next = 0;
     let mut revision = 0;
     loop {
-        // Before looking: what came until then is printed.
+        // Checked first, so that lines until then are printed.
         let ended = cancel.is_cancelled();
         loop {
             text.clear();
-            // A terminal that is slower than the log grows past its limit must not look complete.
+            // Dropped lines are reported: the output of a slow terminal must not look complete.
             let begin = logs.begin();
             if begin > next {
                 painter.end(&mut text);

@@ -1,4 +1,4 @@
-//! How a session shows itself in the terminal: a stream of lines, the prompt it starts with, or the whole screen.
+//! What a session shows in the terminal: a stream of log lines, the start prompt, or the full-screen UI.
 
 use std::io::IsTerminal as _;
 
@@ -28,8 +28,8 @@ pub enum TerminalMode {
 }
 
 impl TerminalMode {
-    /// What `up` begins with. Without a terminal, or in the background, nobody can press keys; a dumb one shows no
-    /// picture; and what lilt prints about itself would come in the middle of it.
+    /// Returns the mode that `up` starts with: the stream without a terminal, in the background, in a dumb terminal,
+    /// and with diagnostics on stderr, which would overwrite the screen.
     pub fn of(stream: bool, ui: bool) -> TerminalMode {
         let dumb = environment::variable(environment::TERM).is_some_and(|term| term == "dumb");
         let chatty = LevelFilter::current() != LevelFilter::OFF && std::io::stderr().is_terminal();
@@ -42,28 +42,28 @@ impl TerminalMode {
     }
 }
 
-/// What a terminal mode has of the session.
+/// What a terminal mode needs of the session.
 #[derive(Clone, Debug)]
 pub struct SessionLink {
     pub reader: Reader,
     pub requests: mpsc::Sender<Request>,
     /// Which lines of log to print.
     pub lines: StreamOptions,
-    /// Of the dashboard, if there is one.
+    /// The address of the dashboard, if there is one.
     pub address: Option<String>,
-    /// What lets a browser in there.
+    /// The keys that sign a browser in.
     pub keys: Option<CurrentKeys>,
     /// Ends the session.
     pub cancel: CancellationToken,
-    /// The session has ended, and its last words are in the store.
+    /// The session has ended, and its last log lines are in the store.
     pub over: CancellationToken,
 }
 
-/// Shown where the dashboard is asked for and there is none.
+/// Shown when the user opens the dashboard and there is none.
 pub(crate) const NO_DASHBOARD: &str = "There is no browser UI: the session was started with port 0";
 
-/// How long a terminal that takes no output may hold up the end.
-const GOODBYE: std::time::Duration = std::time::Duration::from_secs(1);
+/// How long the end of the session waits for a terminal that takes no output.
+const SHUTDOWN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Shows the session until it is over.
 pub async fn show(mode: TerminalMode, link: SessionLink) -> Result<(), Failure> {
@@ -72,18 +72,18 @@ pub async fn show(mode: TerminalMode, link: SessionLink) -> Result<(), Failure> 
         return Ok(());
     }
     let (cancel, over) = (link.cancel.clone(), link.over.clone());
-    // A thread of its own: a terminal that does not take what is written makes nobody else wait.
+    // On its own thread: a blocked terminal must not block the session.
     let runtime = tokio::runtime::Handle::current();
     let mut shown = tokio::task::spawn_blocking(move || runtime.block_on(interact(mode, &link)));
     let end = async {
         over.cancelled().await;
-        tokio::time::sleep(GOODBYE).await;
+        tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
     };
     tokio::select! {
         biased;
         ended = &mut shown => {
             if ended.is_err() {
-                // Nothing may be left running because its picture broke.
+                // An error of the terminal ends the session in order.
                 cancel.cancel();
                 return Err(Failure::internal("what the terminal shows broke; the session was ended"));
             }
@@ -95,7 +95,7 @@ pub async fn show(mode: TerminalMode, link: SessionLink) -> Result<(), Failure> 
 
 async fn interact(mut mode: TerminalMode, link: &SessionLink) {
     let Ok(mut tty) = Tty::open(link.over.clone()) else {
-        // No keys can be read; what happens can still be told.
+        // Keys cannot be read; logs can still be printed.
         stream::follow(link.reader.clone(), link.lines.clone(), link.over.clone()).await;
         return;
     };
@@ -107,7 +107,7 @@ async fn interact(mut mode: TerminalMode, link: &SessionLink) {
                 tty.release();
                 tokio::select! {
                     () = stream::follow(link.reader.clone(), link.lines.clone(), link.over.clone()) => {}
-                    () = tty.obey() => {}
+                    () = tty.handle_suspend() => {}
                 }
                 Ok(TerminalMode::None)
             }

@@ -1,6 +1,6 @@
-//! The terminal's settings, put back on every way out.
+//! Terminal settings, restored on every exit.
 //!
-//! Keys come one by one and without echo, but Ctrl-C and Ctrl-Z stay signals: they work whatever lilt is busy with.
+//! Keys arrive one by one and without echo, but Ctrl-C and Ctrl-Z stay signals, so that they always work.
 
 use std::cell::Cell;
 use std::io::{IsTerminal as _, Write as _};
@@ -17,53 +17,53 @@ use rustix::termios::{
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How often to look whether we are in the foreground again: no signal tells.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(500);
+/// How often to check whether we are in the foreground again: there is no signal for it.
+const FOREGROUND_CHECK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(500);
 
 #[cfg(target_os = "linux")]
 const DISABLED: u8 = 0;
 #[cfg(not(target_os = "linux"))]
 const DISABLED: u8 = 0xff;
 
-/// The terminal's settings as we found them.
-static FOUND: OnceLock<Termios> = OnceLock::new();
+/// The terminal's original settings.
+static ORIGINAL_SETTINGS: OnceLock<Termios> = OnceLock::new();
 
 thread_local! {
-    /// This thread draws: its panic is the end of the picture.
-    static DRAWS: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread draws: its panic ends the UI.
+    static IS_DRAWING: Cell<bool> = const { Cell::new(false) };
 }
 
 fn with_device<T>(act: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    // Where keys come from; with input from elsewhere, the terminal that is written to.
+    // Standard input, or standard output if the input is no terminal.
     let (input, output) = (std::io::stdin(), std::io::stdout());
     if input.is_terminal() { act(input.as_fd()) } else { act(output.as_fd()) }
 }
 
-/// Whether a person can press keys here: not in a job of the background, whose shell has the keyboard.
+/// Returns whether keys reach this process: not in a background job, whose shell has the keyboard.
 pub fn is_foreground() -> bool {
     with_device(|device| tcgetpgrp(device)).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Columns and rows. Some terminals do not know: then what was usual for decades.
+/// Returns columns and rows; 80 by 24 if the terminal does not know.
 pub(crate) fn size() -> (u16, u16) {
     let known = |cells: u16, usual: u16| if cells == 0 { usual } else { cells };
     let (columns, rows) = terminal::size().unwrap_or_default();
     (known(columns, 80), known(rows, 24))
 }
 
-/// A terminal whose keys come here. Dropping it gives it back.
+/// A terminal in raw mode. Dropping it restores the settings.
 pub(crate) struct Tty {
-    /// None: the terminal is not ours now.
+    /// None: the terminal is released.
     keys: Option<EventStream>,
-    /// Ctrl-Z, or a signal that means it. Heard for good: once a signal is caught it stays so.
+    /// Ctrl-Z, or a signal with the same meaning. Kept for the process: a caught signal stays caught.
     suspend: Signal,
     quit: Signal,
-    /// The whole screen is ours.
+    /// Whether the alternate screen is active.
     whole: bool,
-    /// It was stopped, and is not in the foreground yet.
+    /// The process was stopped, and is not in the foreground yet.
     away: bool,
     over: CancellationToken,
-    /// What other threads said while they must not write.
+    /// Panic messages of other threads, printed when the screen is released.
     panics: Receiver<String>,
 }
 
@@ -73,49 +73,49 @@ impl std::fmt::Debug for Tty {
     }
 }
 
-/// What comes from the terminal.
+/// An event of the terminal.
 #[derive(Debug)]
-pub(crate) enum Sign {
+pub(crate) enum TerminalEvent {
     Event(crossterm::event::Event),
     Nothing,
-    /// The screen must be drawn anew: lilt was stopped and goes on.
+    /// The screen must be redrawn: the process was stopped and continued.
     Resumed,
-    /// Somebody asked for the end.
+    /// The user quits.
     Quit,
-    /// Nothing will come any more.
+    /// The terminal was closed.
     Closed,
-    /// The session has ended, while it was not to be seen.
+    /// The session has ended while the process was in the background.
     Over,
 }
 
 impl Tty {
-    /// Takes the terminal. `over` ends any waiting for it.
+    /// Opens the terminal. `over` cancels all waits.
     pub(crate) fn open(over: CancellationToken) -> std::io::Result<Tty> {
         let found = with_device(|device| tcgetattr(device))?;
-        FOUND.get_or_init(|| found);
+        ORIGINAL_SETTINGS.get_or_init(|| found);
         let suspend = signal(SignalKind::from_raw(nix::sys::signal::Signal::SIGTSTP as i32))?;
         let quit = signal(SignalKind::quit())?;
         let panics = guard_panics();
-        DRAWS.set(true);
+        IS_DRAWING.set(true);
         let mut tty = Tty { keys: None, suspend, quit, whole: false, away: false, over, panics };
         tty.enter()?;
         Ok(tty)
     }
 
-    /// Takes the whole screen, or gives it back.
+    /// Enters or leaves the alternate screen.
     pub(crate) fn fill(&mut self, whole: bool) -> std::io::Result<()> {
         let changed = std::mem::replace(&mut self.whole, whole) != whole;
         if changed && !self.away { show_screen(whole) } else { Ok(()) }
     }
 
     fn enter(&mut self) -> std::io::Result<()> {
-        let mut modes = FOUND.get().expect("invariant: found before it is changed").clone();
+        let mut modes = ORIGINAL_SETTINGS.get().expect("invariant: found before it is changed").clone();
         modes.local_modes &=
             !(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHONL | LocalModes::IEXTEN);
         modes.input_modes &= !(InputModes::ICRNL | InputModes::INLCR | InputModes::IXON);
         modes.special_codes[SpecialCodeIndex::VMIN] = 1;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // Its core dump would come in the middle of the picture.
+        // A core dump message would overwrite the screen.
         modes.special_codes[SpecialCodeIndex::VQUIT] = DISABLED;
         with_device(|device| tcsetattr(device, OptionalActions::Now, &modes))?;
         if self.whole {
@@ -126,65 +126,65 @@ impl Tty {
     }
 
     fn leave(&mut self) {
-        // Who is not in the foreground must neither read nor change settings.
+        // A background process must neither read from the terminal nor change its settings.
         if self.keys.take().is_some() {
             restore(self.whole);
         }
     }
 
-    /// The next thing that comes from the terminal. May be cancelled and called again.
-    pub(crate) async fn next(&mut self) -> Sign {
+    /// Returns the next event of the terminal. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> TerminalEvent {
         use futures_util::StreamExt as _;
         if self.away {
-            return self.come_back().await;
+            return self.wait_for_foreground().await;
         }
-        let Some(keys) = &mut self.keys else { return Sign::Closed };
+        let Some(keys) = &mut self.keys else { return TerminalEvent::Closed };
         tokio::select! {
             event = keys.next() => match event {
-                Some(Ok(event)) => Sign::Event(event),
-                // The one before it was told to end.
-                Some(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => Sign::Nothing,
-                Some(Err(_)) | None => Sign::Closed,
+                Some(Ok(event)) => TerminalEvent::Event(event),
+                // The former reader was cancelled.
+                Some(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => TerminalEvent::Nothing,
+                Some(Err(_)) | None => TerminalEvent::Closed,
             },
             _ = self.suspend.recv() => {
                 self.leave();
                 self.away = true;
-                halt();
-                self.come_back().await
+                stop_process();
+                self.wait_for_foreground().await
             }
-            _ = self.quit.recv() => Sign::Quit,
+            _ = self.quit.recv() => TerminalEvent::Quit,
         }
     }
 
-    /// Waits for Ctrl-Z and obeys, for those who read no keys any more.
-    pub(crate) async fn obey(&mut self) {
+    /// Handles Ctrl-Z for modes that read no keys.
+    pub(crate) async fn handle_suspend(&mut self) {
         loop {
             self.suspend.recv().await;
-            halt();
+            stop_process();
         }
     }
 
-    /// After it was continued, here or in the background. May be cancelled and called again.
-    async fn come_back(&mut self) -> Sign {
+    /// Waits until the process is in the foreground again after it was continued. Cancel-safe.
+    async fn wait_for_foreground(&mut self) -> TerminalEvent {
         while !is_foreground() {
             tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
-                () = self.over.cancelled() => return Sign::Over,
+                () = tokio::time::sleep(FOREGROUND_CHECK_INTERVAL) => {}
+                () = self.over.cancelled() => return TerminalEvent::Over,
             }
         }
         self.away = false;
         match self.enter() {
-            Ok(()) => Sign::Resumed,
-            Err(_) => Sign::Closed,
+            Ok(()) => TerminalEvent::Resumed,
+            Err(_) => TerminalEvent::Closed,
         }
     }
 
-    /// Somebody else has the terminal: nothing may be drawn.
-    pub(crate) fn is_away(&self) -> bool {
+    /// Returns whether another process has the terminal: then nothing may be drawn.
+    pub(crate) fn is_in_background(&self) -> bool {
         self.away
     }
 
-    /// Gives the terminal back for lines to be printed.
+    /// Releases the terminal, so that lines can be printed.
     pub(crate) fn release(&mut self) {
         self.leave();
         self.whole = false;
@@ -194,9 +194,9 @@ impl Tty {
 impl Drop for Tty {
     fn drop(&mut self) {
         self.leave();
-        DRAWS.set(false);
+        IS_DRAWING.set(false);
         if !std::thread::panicking() {
-            // Back to the one before ours.
+            // Restores the former panic hook.
             let _ = panic::take_hook();
             for words in self.panics.try_iter() {
                 lilt_host::terminal::aside(&words);
@@ -206,8 +206,8 @@ impl Drop for Tty {
 }
 
 /// Stops this process, as Ctrl-Z does; returns when it is continued.
-fn halt() {
-    // To this thread: one to the process may reach another thread first, and this one would go on for a moment.
+fn stop_process() {
+    // Sent to this thread: one sent to the process may reach another thread first, and this one would continue for a moment.
     // Cannot fail: a process may stop itself.
     let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGSTOP);
 }
@@ -230,24 +230,24 @@ fn restore(whole: bool) {
     restore_settings();
 }
 
-/// For when the thread that draws cannot do it: it waits for a terminal that takes no output.
+/// Restores the settings from another thread, if the drawing thread is blocked by the terminal.
 pub(crate) fn restore_settings() {
-    if let Some(found) = FOUND.get().filter(|_| is_foreground()) {
+    if let Some(found) = ORIGINAL_SETTINGS.get().filter(|_| is_foreground()) {
         let _ = with_device(|device| tcsetattr(device, OptionalActions::Now, found));
     }
 }
 
-/// A panic of the thread that draws is told on a screen that can be read. Other threads' panics are events of the
-/// session; their words wait until the screen is given back.
+/// Restores the screen before a panic of the drawing thread is printed. Panics of other threads are events of the
+/// session; their messages are printed when the screen is released.
 fn guard_panics() -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        if DRAWS.get() {
+        if IS_DRAWING.get() {
             restore(true);
             before(info);
         } else {
-            // Nobody is left to be told.
+            // The receiver may be gone.
             let _ = sender.send(info.to_string());
         }
     }));

@@ -1,13 +1,13 @@
-//! Text in rows of a width, counted in columns as the terminal does.
+//! Wraps text by display width.
 
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// The parts of a text that fit into rows of this width, at least one. What is wider than a row alone gets one.
+/// Returns the ranges of a text that fit into rows of this width, at least one. A wider character gets its own row.
 pub(crate) fn rows(text: &str, width: usize) -> Vec<Range<usize>> {
-    // Most lines are short and plain.
+    // Fast path: most lines are short ASCII.
     if text.len() <= width && text.is_ascii() {
         return std::iter::once(0..text.len()).collect();
     }
@@ -29,7 +29,7 @@ pub(crate) fn count(text: &str, width: usize) -> usize {
     rows(text, width).len()
 }
 
-/// What is left of a text without its first columns.
+/// Returns the byte index after the first columns of a text.
 pub(crate) fn skip(text: &str, columns: usize) -> usize {
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true) {
@@ -41,7 +41,7 @@ pub(crate) fn skip(text: &str, columns: usize) -> usize {
     text.len()
 }
 
-/// The text in so many columns, its end replaced by `…` if it is longer.
+/// Cuts a text to so many columns, and replaces its end by `…` if it is longer.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_keep_their_beginning() {
+    fn cut_keeps_the_beginning() {
         assert_eq!(cut("short", 5), "short");
         assert_eq!(cut("a-long-name", 6), "a-lon…");
         assert_eq!(cut("日本語", 4), "日…");

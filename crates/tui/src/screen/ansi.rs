@@ -1,4 +1,4 @@
-//! A line of log → text and styles. Never passed on raw: a log must not be able to steer the terminal.
+//! Converts a log line into text and styles. Log lines are never printed raw: they must not control the terminal.
 //!
 //! Colours (16, 256 and 24 bit), bold, dim, italic, underline, inverse and strike are kept; every other control
 //! sequence is dropped. Each line starts without style.
@@ -7,21 +7,21 @@ use ratatui::style::{Color, Modifier, Style};
 use unicode_width::UnicodeWidthChar as _;
 use vte::{Params, Parser, Perform};
 
-/// More of one line than this is shown to nobody in a terminal.
-const LONGEST: usize = 16 * 1024;
+/// Longer lines are cut in the terminal.
+const MAX_LINE_LENGTH: usize = 16 * 1024;
 const TAB: usize = 8;
 
-/// Text without controls, and where which style ends.
+/// A text without control characters, and its styles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Styled {
     pub(crate) text: String,
-    /// Ends in `text`, ascending; the last one is the text's.
+    /// End positions in `text`, ascending; the last one is the end of the text.
     pub(crate) runs: Vec<(usize, Style)>,
 }
 
 impl Styled {
     pub(crate) fn parse(line: &str, colours: bool) -> Styled {
-        let shown = &line[..line.floor_char_boundary(LONGEST)];
+        let shown = &line[..line.floor_char_boundary(MAX_LINE_LENGTH)];
         let mut writer =
             Writer { styled: Styled::default(), style: Style::new(), colours, column: 0, returned: false };
         Parser::new().advance(&mut writer, shown.as_bytes());
@@ -32,7 +32,7 @@ impl Styled {
         writer.styled
     }
 
-    /// The style at a place in the text.
+    /// Returns the style at a position in the text.
     pub(crate) fn style_at(&self, at: usize) -> Style {
         let run = self.runs.partition_point(|(end, _)| *end <= at);
         self.runs.get(run).map_or_else(Style::new, |(_, style)| *style)
@@ -44,7 +44,7 @@ struct Writer {
     style: Style,
     colours: bool,
     column: usize,
-    /// A carriage return came: what follows starts the line over, as progress bars do.
+    /// After a carriage return, the next text replaces the line, as progress bars expect.
     returned: bool,
 }
 
@@ -68,7 +68,7 @@ impl Writer {
     }
 
     fn restyle(&mut self, params: &Params) {
-        // Colons and semicolons separate alike: programs disagree about them.
+        // Colons and semicolons are both accepted as separators.
         let codes: Vec<u16> = params.iter().flatten().copied().collect();
         if codes.is_empty() {
             self.style = Style::new();
@@ -93,7 +93,7 @@ impl Writer {
 
 impl Perform for Writer {
     fn print(&mut self, letter: char) {
-        // The one that the parser takes for a letter.
+        // DEL, which the parser reports as printable.
         if letter != '\x7f' {
             self.push(letter);
         }
@@ -119,7 +119,7 @@ impl Perform for Writer {
 
 fn simple(style: Style, code: u16) -> Style {
     let with = |modifier| style.add_modifier(modifier);
-    // Not `remove_modifier`, which would take it from what lies below too.
+    // Not `remove_modifier`, which would also remove it from the style below.
     let without = |modifier| Style { add_modifier: style.add_modifier - modifier, ..style };
     match code {
         0 => Style::new(),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_become_styles() {
+    fn ansi_colours_become_styles() {
         let styled = Styled::parse("a\x1b[1;31mb\x1b[0mc\x1b[38;5;200md\x1b[48:2:1:2:3me\x1b[m", true);
         assert_eq!(styled.text, "abcde");
         assert_eq!(styled.style_at(0), Style::new());
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_steers_the_terminal() {
+    fn control_sequences_are_removed() {
         for line in [
             "\x1b[2J\x1b[Hhome",
             "\x1b]0;title\x07home",
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_bars_show_their_last_state_and_tabs_their_columns() {
+    fn carriage_return_and_tabs_are_expanded() {
         assert_eq!(text("10%\r50%\r100%"), "100%");
         assert_eq!(text("done\r"), "done");
         assert_eq!(text("a\tb"), "a       b");
@@ -205,10 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_line_is_cut_and_says_so() {
+    fn huge_line_is_cut_with_notice() {
         let line = "é".repeat(1024 * 1024);
         let shown = text(&line);
-        assert!(shown.len() < LONGEST + 100, "{}", shown.len());
+        assert!(shown.len() < MAX_LINE_LENGTH + 100, "{}", shown.len());
         assert!(shown.ends_with(" … 2080768 more bytes"), "{:?}", &shown[shown.len() - 40..]);
     }
 }

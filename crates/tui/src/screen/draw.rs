@@ -1,4 +1,4 @@
-//! The model on a screen of any size. Only what is visible is drawn.
+//! Draws the model on a screen of any size. Only visible parts are drawn.
 
 mod details;
 mod help;
@@ -31,7 +31,7 @@ pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     }
 }
 
-/// A part of the screen. What does not fit into it is not drawn.
+/// A part of the screen that clips what is drawn.
 struct Canvas<'a> {
     buffer: &'a mut Buffer,
     area: Rect,
@@ -39,7 +39,7 @@ struct Canvas<'a> {
 
 impl<'a> Canvas<'a> {
     fn new(buffer: &'a mut Buffer, area: Rect) -> Canvas<'a> {
-        // The screen may have become smaller since the model was told its size.
+        // The screen may be smaller than the size in the model.
         let area = area.intersection(buffer.area);
         Canvas { buffer, area }
     }
@@ -52,7 +52,7 @@ impl<'a> Canvas<'a> {
         self.area.height
     }
 
-    /// Writes text at a place of this part; returns the column after it.
+    /// Writes text at a position of this part; returns the column after it.
     fn put(&mut self, column: u16, row: u16, text: &str, style: Style) -> u16 {
         if row >= self.area.height || column >= self.area.width {
             return column;
@@ -87,7 +87,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// Styles. Without colours the shapes and words are enough.
+/// Styles, with or without colours.
 struct Paint {
     colours: bool,
 }
@@ -116,7 +116,7 @@ impl Paint {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    fn chosen(&self) -> Style {
+    fn selected(&self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 }
@@ -128,7 +128,7 @@ fn header(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
         let count = model.overview.count(overall);
         if count > 0 {
             let words = format!("{} {count} {}", overall.shape().mark(), overall.word());
-            // A count that is cut off could be read as another one.
+            // A truncated count would be misleading.
             if usize::from(column) + 2 + words.width() > usize::from(canvas.width()) {
                 break;
             }
@@ -143,7 +143,7 @@ fn header(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Shows the most urgent problem of the whole session, and the key that helps.
+/// Draws the most urgent problem of the session, and the key that helps.
 fn banner(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
     let problems = model.overview.problems();
     let Some(first) = problems.first() else { return };
@@ -158,7 +158,7 @@ fn banner(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
     canvas.put(key_column, 0, first.key, paint.strong());
 }
 
-/// What is being typed, or what there is to tell, or what can be pressed.
+/// Draws the typed text, a message, or key hints.
 fn footer(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
     let typing = |words: &str, typed: &str| (format!("{words}: {typed}▏"), paint.strong());
     let (words, style) = match &model.mode {
@@ -166,7 +166,7 @@ fn footer(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
         Mode::Filter => typing("Filter", &model.list.filter),
         Mode::Search(typed) => typing("Search the log for", typed),
         Mode::Quit => ("End the session? y yes, any other key no".to_owned(), paint.strong()),
-        Mode::Normal | Mode::Help => match (&model.notice, model.pane.is_seeking()) {
+        Mode::Normal | Mode::Help => match (&model.notice, model.pane.is_searching()) {
             (_, true) => (format!("searching \"{}\" … Esc stops", model.pane.pattern), paint.strong()),
             (Some(notice), false) => (notice.clone(), paint.strong()),
             (None, false) => (hints(model).to_owned(), paint.dim()),

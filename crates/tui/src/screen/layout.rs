@@ -1,41 +1,41 @@
-//! Where on the screen things are. The same answer for the same size: nothing jumps while reading.
+//! The layout of the screen. It depends only on the size, so that nothing moves while reading.
 
 use ratatui::layout::Rect;
 
-/// From this width on, the log stands beside the list.
+/// From this width on, the log is beside the list.
 const WIDE: u16 = 110;
-const NARROWEST_LIST: u16 = 60;
+const MIN_LIST_WIDTH: u16 = 60;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Areas {
     pub(crate) header: Rect,
-    /// Empty unless the whole session has a problem.
+    /// Empty unless the session has a problem.
     pub(crate) banner: Rect,
-    /// With its line of column titles.
+    /// With the row of column titles.
     pub(crate) list: Rect,
-    /// With its title, as the log.
+    /// With its title.
     pub(crate) details: Rect,
     pub(crate) log: Rect,
     pub(crate) footer: Rect,
 }
 
 /// A screen with fewer rows has no banner.
-const LOWEST_WITH_BANNER: u16 = 6;
+const MIN_ROWS_WITH_BANNER: u16 = 6;
 
-/// Areas without rows are not drawn. `whole` gives the log all there is; `has_banner` takes one row for the banner.
+/// Computes the areas. Those without rows are not drawn. `whole` gives all rows to the log; `has_banner` takes one row.
 pub(crate) fn areas(columns: u16, rows: u16, whole: bool, has_banner: bool) -> Areas {
     let strip = |y: u16, height: u16| Rect::new(0, y, columns, height);
     if rows < 4 {
         return Areas { list: strip(0, rows), ..Areas::default() };
     }
     let (header, footer) = (strip(0, 1), strip(rows - 1, 1));
-    let banner = strip(1, u16::from(has_banner && rows >= LOWEST_WITH_BANNER));
+    let banner = strip(1, u16::from(has_banner && rows >= MIN_ROWS_WITH_BANNER));
     let body = strip(1 + banner.height, rows - 2 - banner.height);
     if whole {
         return Areas { header, banner, footer, log: body, ..Areas::default() };
     }
     if columns >= WIDE {
-        let left = NARROWEST_LIST.max(columns * 2 / 5);
+        let left = MIN_LIST_WIDTH.max(columns * 2 / 5);
         let details = 9.min(body.height / 3);
         let right = |y: u16, height: u16| Rect::new(left + 1, y, columns - left - 1, height);
         return Areas {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn areas_lie_on_the_screen_and_not_on_each_other() {
+    fn areas_are_on_screen_and_disjoint() {
         for columns in 0..200 {
             for rows in 0..70 {
                 for (whole, has_banner) in [(false, false), (true, false), (false, true), (true, true)] {

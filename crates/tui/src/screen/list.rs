@@ -1,4 +1,4 @@
-//! The list of resources: headings and names, those that the filter lets through, and which one is chosen.
+//! The list of resources: headings and names that match the filter, and the selected one.
 
 use lilt_model::ResourceName;
 
@@ -14,8 +14,8 @@ pub(crate) enum Row {
 #[derive(Debug, Default)]
 pub(crate) struct List {
     pub(crate) rows: Vec<Row>,
-    /// Index of the chosen row; a resource if there is one.
-    chosen: usize,
+    /// The index of the selected row, which is a resource if there is one.
+    selected: usize,
     /// The first row on the screen.
     pub(crate) top: usize,
     pub(crate) filter: String,
@@ -23,9 +23,9 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// After rows came, went or moved, or the filter changed. The chosen resource stays chosen if it is still there.
+    /// Rebuilds the rows after they or the filter changed. The selected resource stays selected if it still exists.
     pub(crate) fn rebuild(&mut self, overview: &Overview) {
-        let chosen = self.rows.get(self.chosen).cloned();
+        let selected = self.rows.get(self.selected).cloned();
         let wanted = self.filter.to_lowercase();
         self.rows.clear();
         for (group, it) in overview.groups().iter().enumerate() {
@@ -46,54 +46,54 @@ impl List {
                 .position(|row| matches!(row, Row::Resource { name: other, .. } if other == name)),
             Row::Heading { .. } => None,
         };
-        let found = chosen.as_ref().and_then(|row| place(row).or_else(|| same_name(row)));
-        self.choose(found.unwrap_or(self.chosen));
+        let found = selected.as_ref().and_then(|row| place(row).or_else(|| same_name(row)));
+        self.select(found.unwrap_or(self.selected));
     }
 
     pub(crate) fn resize(&mut self, height: usize) {
         self.height = height;
-        self.choose(self.chosen);
+        self.select(self.selected);
     }
 
-    pub(crate) fn chosen(&self) -> Option<&ResourceName> {
-        match self.rows.get(self.chosen) {
+    pub(crate) fn selected(&self) -> Option<&ResourceName> {
+        match self.rows.get(self.selected) {
             Some(Row::Resource { name, .. }) => Some(name),
             _ => None,
         }
     }
 
-    pub(crate) fn is_chosen(&self, row: usize) -> bool {
-        self.chosen == row && self.chosen().is_some()
+    pub(crate) fn is_selected(&self, row: usize) -> bool {
+        self.selected == row && self.selected().is_some()
     }
 
-    /// The nearest resource to a row, below it first, and in sight.
-    fn choose(&mut self, row: usize) {
+    /// Selects the nearest resource to a row, preferring those below, and scrolls to it.
+    fn select(&mut self, row: usize) {
         let is_resource = |at: &usize| matches!(self.rows.get(*at), Some(Row::Resource { .. }));
         let row = row.min(self.rows.len().saturating_sub(1));
         let below = (row..self.rows.len()).find(is_resource);
         let found = below.or_else(|| (0..row).rev().find(is_resource));
-        self.chosen = found.unwrap_or(0);
-        // The heading above the first of a group is worth its row.
-        let first = self.chosen.saturating_sub(usize::from(
-            self.chosen > 0
-                && matches!(self.rows.get(self.chosen - 1), Some(Row::Heading { .. }))
+        self.selected = found.unwrap_or(0);
+        // The heading of a group is shown with its first resource.
+        let first = self.selected.saturating_sub(usize::from(
+            self.selected > 0
+                && matches!(self.rows.get(self.selected - 1), Some(Row::Heading { .. }))
                 && self.height > 1,
         ));
-        self.top = self.top.min(first).max((self.chosen + 1).saturating_sub(self.height.max(1)));
+        self.top = self.top.min(first).max((self.selected + 1).saturating_sub(self.height.max(1)));
         self.top = self.top.min(self.rows.len().saturating_sub(self.height.max(1)));
     }
 
     pub(crate) fn step(&mut self, by: isize) {
         let is_resource = |at: &usize| matches!(self.rows.get(*at), Some(Row::Resource { .. }));
         let found = if by > 0 {
-            (self.chosen + 1..self.rows.len()).filter(is_resource).take(by.unsigned_abs()).last()
+            (self.selected + 1..self.rows.len()).filter(is_resource).take(by.unsigned_abs()).last()
         } else {
-            (0..self.chosen).rev().filter(is_resource).take(by.unsigned_abs()).last()
+            (0..self.selected).rev().filter(is_resource).take(by.unsigned_abs()).last()
         };
-        self.choose(found.unwrap_or(self.chosen));
+        self.select(found.unwrap_or(self.selected));
     }
 
-    /// The next resource that fails, around the end.
+    /// Selects the next failing resource, wrapping around.
     pub(crate) fn step_to_failing(&mut self, overview: &Overview) -> bool {
         let fails = |at: &usize| match &self.rows[*at] {
             Row::Resource { name, .. } => {
@@ -101,11 +101,11 @@ impl List {
             }
             Row::Heading { .. } => false,
         };
-        let after = self.chosen + 1..self.rows.len();
-        let before = 0..(self.chosen + 1).min(self.rows.len());
+        let after = self.selected + 1..self.rows.len();
+        let before = 0..(self.selected + 1).min(self.rows.len());
         match after.chain(before).find(fails) {
             Some(row) => {
-                self.choose(row);
+                self.select(row);
                 true
             }
             None => false,

@@ -1,5 +1,4 @@
-//! What the terminal shows and what keys do to it. Pure: it reads no store, draws nothing and asks nobody; what is to
-//! be done outside comes back as an [`Effect`].
+//! The state of the full-screen UI. Pure: it neither reads the store nor draws; actions are returned as [`Effect`]s.
 
 mod keys;
 
@@ -12,37 +11,37 @@ use lilt_store::Changes;
 use super::layout::{Areas, areas};
 use super::list::List;
 use super::pane::Pane;
-use super::window::{Page, Scope, Want};
+use super::window::{LogRequest, Page, Scope};
 use crate::overview::Overview;
 
-/// The column of names before lines of all resources, with its rule.
+/// The width of the name column before log lines, with its rule.
 pub(crate) const PREFIX: u16 = 16;
-/// A narrower log has no such column.
-const NARROWEST_WITH_PREFIX: u16 = 48;
+/// A narrower log has no name column.
+const MIN_WIDTH_WITH_PREFIX: u16 = 48;
 
-/// Something that happened.
+/// An event of the UI.
 #[derive(Debug)]
 pub(crate) enum Input {
     Key(KeyEvent),
     Resized(u16, u16),
     State(Changes),
-    /// The log now goes up to this number.
+    /// The log now ends at this number.
     Grown(u64),
     Lines(Page),
     Time(Timestamp),
-    /// Words for the user.
+    /// A message for the user.
     Notice(String),
     /// The session is ending.
     Ending,
 }
 
-/// Something to be done.
+/// An action to perform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Ask(Request),
-    /// In a browser.
+    /// Opens an address in a browser.
     Open(String),
-    /// Into the clipboard: what it is, and the text.
+    /// Copies into the clipboard: a description, and the text.
     Copy(&'static str, String),
     Redraw,
     Quit,
@@ -54,13 +53,13 @@ pub(crate) enum Focus {
     Log,
 }
 
-/// What keys mean now.
+/// The input mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Normal,
-    /// Letters go into the filter of the list.
+    /// Typing edits the filter of the list.
     Filter,
-    /// Letters go into what will be searched for.
+    /// Typing edits the search pattern.
     Search(String),
     Help,
     /// Asks whether to end the session.
@@ -74,7 +73,7 @@ pub(crate) struct Model {
     pub(crate) pane: Pane,
     pub(crate) focus: Focus,
     pub(crate) mode: Mode,
-    /// The log shows all resources, not only the chosen one.
+    /// The log shows all resources, not only the selected one.
     pub(crate) all: bool,
     pub(crate) source: Option<Source>,
     /// The log fills the screen.
@@ -83,7 +82,7 @@ pub(crate) struct Model {
     pub(crate) ending: bool,
     pub(crate) now: Timestamp,
     pub(crate) colours: bool,
-    /// Of the dashboard.
+    /// The address of the dashboard.
     pub(crate) address: Option<String>,
     size: (u16, u16),
 }
@@ -125,19 +124,19 @@ impl Model {
             Input::Notice(words) => self.notice = Some(words),
             Input::Ending => self.ending = true,
         }
-        if self.pane.take_missed() {
+        if self.pane.take_not_found() {
             self.notice = Some(format!("no more lines with \"{}\"", self.pane.pattern));
         }
         self.arrange();
         effect
     }
 
-    /// What should be read from the log.
-    pub(crate) fn wants(&self) -> Option<Want> {
-        if self.areas().log.height > 1 { self.pane.wants() } else { None }
+    /// Returns which log lines to read.
+    pub(crate) fn next_request(&self) -> Option<LogRequest> {
+        if self.areas().log.height > 1 { self.pane.next_request() } else { None }
     }
 
-    /// Whether something shown changes with the time alone.
+    /// Returns whether the view changes with the time.
     pub(crate) fn ticks(&self) -> bool {
         self.overview.is_updating()
     }
@@ -147,28 +146,28 @@ impl Model {
     }
 
     pub(crate) fn scope(&self) -> Scope {
-        let resource = if self.all { None } else { self.list.chosen().cloned() };
+        let resource = if self.all { None } else { self.list.selected().cloned() };
         Scope { resource, source: self.source }
     }
 
     pub(crate) fn has_prefix(&self) -> bool {
-        self.all && self.areas().log.width >= NARROWEST_WITH_PREFIX
+        self.all && self.areas().log.width >= MIN_WIDTH_WITH_PREFIX
     }
 
-    /// Makes list and log fit what was changed.
+    /// Updates the sizes of list and log.
     fn arrange(&mut self) {
         let areas = self.areas();
-        // One row for the titles of the columns.
+        // One row for the column titles.
         self.list.resize(usize::from(areas.list.height.saturating_sub(1)));
-        self.pane.look_at(self.scope());
+        self.pane.set_scope(self.scope());
         let prefix = if self.has_prefix() { PREFIX } else { 0 };
-        // One column for the mark of a line, one row for the title.
+        // One column for the mark, one row for the title.
         let columns = areas.log.width.saturating_sub(prefix + 1);
         self.pane.resize(columns.into(), areas.log.height.saturating_sub(1).into());
     }
 
-    pub(crate) fn chosen(&self) -> Option<(&ResourceName, &lilt_api::UIResource)> {
-        let name = self.list.chosen()?;
+    pub(crate) fn selected(&self) -> Option<(&ResourceName, &lilt_api::UIResource)> {
+        let name = self.list.selected()?;
         Some((name, self.overview.resource(name)?))
     }
 }

@@ -1,8 +1,8 @@
-//! The log as it is looked at: a cursor line, the rows around it, and a search.
+//! The log view: the cursor line, the rows around it, and a search.
 
 use lilt_model::ResourceName;
 
-use super::window::{Page, Scope, Shown, Want, Window};
+use super::window::{LoadedLine, LogRequest, Page, Scope, Window};
 use crate::wrap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,15 +14,15 @@ pub(crate) enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Search {
     direction: Direction,
-    /// The line it began at, and where the cursor stays if nothing is found.
+    /// The line where it started; the cursor stays there if nothing is found.
     origin: u64,
-    /// Then in the other direction.
+    /// Whether to continue in the other direction.
     both: bool,
 }
 
-/// A place in the log: a row of a line.
+/// A position in the log: a row of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct LogPosition {
     pub(crate) seq: u64,
     pub(crate) row: usize,
 }
@@ -30,19 +30,19 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Pane {
     pub(crate) window: Window,
-    /// The line that is copied and searched from.
+    /// The cursor: the line that is copied and where searches start.
     pub(crate) cursor: u64,
     /// The first row on the screen.
-    pub(crate) top: Place,
-    /// The newest line stays in sight.
+    pub(crate) top: LogPosition,
+    /// The view follows the newest line.
     pub(crate) follow: bool,
     pub(crate) wrap: bool,
-    /// Columns out of sight on the left, when lines are not wrapped.
+    /// Columns scrolled out on the left, when lines are not wrapped.
     pub(crate) left: usize,
     pub(crate) pattern: String,
-    /// A search that goes on in lines that are not read yet.
+    /// A search that continues in lines that are not read yet.
     seeking: Option<Search>,
-    /// A search ended without a match; told once.
+    /// A search ended without a match; reported once.
     missed: bool,
     /// Columns and rows for the text.
     size: (usize, usize),
@@ -53,7 +53,7 @@ impl Pane {
         Pane {
             window: Window::new(colours),
             cursor: 0,
-            top: Place::default(),
+            top: LogPosition::default(),
             follow: true,
             wrap: true,
             left: 0,
@@ -64,7 +64,7 @@ impl Pane {
         }
     }
 
-    pub(crate) fn look_at(&mut self, scope: Scope) {
+    pub(crate) fn set_scope(&mut self, scope: Scope) {
         if self.window.scope != scope {
             self.window.restart(scope);
             self.follow = true;
@@ -78,8 +78,8 @@ impl Pane {
         self.settle();
     }
 
-    /// What to read next; nothing if all that can be seen, or is searched for, is there.
-    pub(crate) fn wants(&self) -> Option<Want> {
+    /// Returns which lines to read next; none if all visible and searched lines are loaded.
+    pub(crate) fn next_request(&self) -> Option<LogRequest> {
         let window = &self.window;
         let rows = self.size.1;
         let seeks = |direction| self.seeking.is_some_and(|search| search.direction == direction);
@@ -104,14 +104,14 @@ impl Pane {
     }
 
     pub(crate) fn take(&mut self, page: Page) {
-        // The lines of the view, and where a search has come to, stay.
+        // The visible lines and the position of a search are kept.
         let near = match page.want {
-            Want::Older { .. } => self.cursor,
-            Want::Newer { .. } => self.top.seq.min(self.cursor),
+            LogRequest::Older { .. } => self.cursor,
+            LogRequest::Newer { .. } => self.top.seq.min(self.cursor),
         };
         self.window.take(page, near);
         if let Some(search) = self.seeking {
-            self.seek(search);
+            self.continue_search(search);
         }
         self.settle();
     }
@@ -159,7 +159,7 @@ impl Pane {
         self.follow = false;
         self.seeking = None;
         self.cursor = 0;
-        self.top = Place::default();
+        self.top = LogPosition::default();
         self.window.restart_at(0);
     }
 
@@ -193,30 +193,30 @@ impl Pane {
         }
     }
 
-    /// To the nearest line with a match: this one, one above, one below.
+    /// Moves to the nearest line with a match: this one, one above, or one below.
     pub(crate) fn search(&mut self, pattern: String) {
         self.pattern = pattern;
         let here = self.current().is_some_and(|line| !self.matches(&line.styled.text).is_empty());
         if !here && !self.pattern.is_empty() {
             self.follow = false;
-            self.seek(Search { direction: Direction::Older, origin: self.cursor, both: true });
+            self.continue_search(Search { direction: Direction::Older, origin: self.cursor, both: true });
             self.settle();
         }
     }
 
-    /// To the next line with a match.
+    /// Moves to the next line with a match.
     pub(crate) fn search_on(&mut self, direction: Direction) {
         if !self.pattern.is_empty() {
             self.follow = false;
-            self.seek(Search { direction, origin: self.cursor, both: false });
+            self.continue_search(Search { direction, origin: self.cursor, both: false });
             self.settle();
         }
     }
 
-    fn seek(&mut self, search: Search) {
+    fn continue_search(&mut self, search: Search) {
         let at = self.window.index_of(self.cursor);
         let lines = &self.window.lines;
-        let is_match = |line: &&Shown| !self.matches(&line.styled.text).is_empty();
+        let is_match = |line: &&LoadedLine| !self.matches(&line.styled.text).is_empty();
         let (found, more, edge) = match search.direction {
             Direction::Older => {
                 let found = lines.range(..at.min(lines.len())).rev().find(is_match);
@@ -231,20 +231,20 @@ impl Pane {
         if let Some(line) = found {
             self.cursor = line.seq;
         } else if more.is_some() {
-            // The next lines are searched from the edge of those that were.
+            // The next page is searched from the edge of the searched lines.
             self.cursor = edge.map_or(self.cursor, |line| line.seq);
             self.seeking = Some(search);
         } else {
             self.return_to(search.origin);
             if search.both {
-                self.seek(Search { direction: Direction::Newer, both: false, ..search });
+                self.continue_search(Search { direction: Direction::Newer, both: false, ..search });
             } else {
                 self.missed = true;
             }
         }
     }
 
-    /// Back to where a search began; the lines there may have been forgotten meanwhile.
+    /// Returns to where a search started; the lines there may have been unloaded meanwhile.
     fn return_to(&mut self, seq: u64) {
         self.cursor = seq;
         let known = self.window.lines.get(self.window.index_of(seq)).is_some_and(|line| line.seq == seq);
@@ -253,23 +253,23 @@ impl Pane {
         }
     }
 
-    pub(crate) fn is_seeking(&self) -> bool {
+    pub(crate) fn is_searching(&self) -> bool {
         self.seeking.is_some()
     }
 
-    pub(crate) fn take_missed(&mut self) -> bool {
+    pub(crate) fn take_not_found(&mut self) -> bool {
         std::mem::take(&mut self.missed)
     }
 
-    pub(crate) fn stop_seeking(&mut self) {
+    pub(crate) fn stop_search(&mut self) {
         self.seeking = None;
     }
 
-    pub(crate) fn current(&self) -> Option<&Shown> {
+    pub(crate) fn current(&self) -> Option<&LoadedLine> {
         self.window.lines.get(self.window.index_of(self.cursor)).filter(|line| line.seq == self.cursor)
     }
 
-    /// Where the pattern occurs. Capitals count only if the pattern has some.
+    /// Returns the matches of the pattern. Case matters only if the pattern has capitals.
     pub(crate) fn matches(&self, text: &str) -> Vec<std::ops::Range<usize>> {
         let pattern = self.pattern.as_str();
         if pattern.is_empty() {
@@ -279,16 +279,16 @@ impl Pane {
         if exact {
             return text.match_indices(pattern).map(|(at, found)| at..at + found.len()).collect();
         }
-        // Of the same length, so that places in it are places in the text.
+        // The same length, so that its indices are valid in the text.
         let lower = text.to_ascii_lowercase();
         lower.match_indices(pattern).map(|(at, found)| at..at + found.len()).collect()
     }
 
-    fn rows(&self, line: &Shown) -> usize {
+    fn rows(&self, line: &LoadedLine) -> usize {
         if self.wrap { wrap::count(&line.styled.text, self.size.0) } else { 1 }
     }
 
-    /// Puts cursor and top where there is something, with the cursor in sight.
+    /// Clamps cursor and top to existing lines, with the cursor visible.
     fn settle(&mut self) {
         let lines = &self.window.lines;
         let Some(last) = lines.back() else { return };
@@ -305,39 +305,39 @@ impl Pane {
             self.top = lowest;
             return;
         }
-        // The cursor's line is whole in sight, or fills the view.
+        // The cursor's line is completely visible, or fills the view.
         let rows = self.rows(&lines[at]);
         let (first, last) = if rows > height {
-            (Place { seq: self.cursor, row: 0 }, Place { seq: self.cursor, row: rows - height })
+            (LogPosition { seq: self.cursor, row: 0 }, LogPosition { seq: self.cursor, row: rows - height })
         } else {
-            (self.rows_before(at, rows, height), Place { seq: self.cursor, row: 0 })
+            (self.rows_before(at, rows, height), LogPosition { seq: self.cursor, row: 0 })
         };
         self.top = self.top.max(first).min(last).min(lowest);
-        // A line that is gone, or has other rows than before.
+        // The line may be unloaded, or have fewer rows than before.
         let at = self.window.index_of(self.top.seq).min(end);
-        self.top = Place { seq: lines[at].seq, row: self.top.row.min(self.rows(&lines[at]) - 1) };
+        self.top = LogPosition { seq: lines[at].seq, row: self.top.row.min(self.rows(&lines[at]) - 1) };
     }
 
-    /// The place that lies `height` rows before the row `row` of a line; the first row there is if there are fewer.
-    fn rows_before(&self, line: usize, row: usize, height: usize) -> Place {
+    /// Returns the position `height` rows before row `row` of a line, at least the first row.
+    fn rows_before(&self, line: usize, row: usize, height: usize) -> LogPosition {
         let lines = &self.window.lines;
         let (mut at, mut above) = (line, row);
         let mut missing = height;
         loop {
             if above >= missing {
-                return Place { seq: lines[at].seq, row: above - missing };
+                return LogPosition { seq: lines[at].seq, row: above - missing };
             }
             missing -= above;
             if at == 0 {
-                return Place { seq: lines[0].seq, row: 0 };
+                return LogPosition { seq: lines[0].seq, row: 0 };
             }
             at -= 1;
             above = self.rows(&lines[at]);
         }
     }
 
-    /// The rows on the screen: line, part of its text, whether it is its first row.
-    pub(crate) fn visible(&self) -> impl Iterator<Item = (&Shown, std::ops::Range<usize>, bool)> {
+    /// Returns the visible rows: line, part of its text, whether it is the line's first row.
+    pub(crate) fn visible(&self) -> impl Iterator<Item = (&LoadedLine, std::ops::Range<usize>, bool)> {
         let begin = self.window.index_of(self.top.seq);
         let (columns, height) = self.size;
         let lines = self.window.lines.iter().skip(begin);

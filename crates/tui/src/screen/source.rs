@@ -3,21 +3,21 @@
 use lilt_model::log::Line;
 use lilt_store::{Filter, LineRef, LogReader};
 
-use super::window::{Page, Scope, Want};
+use super::window::{LogRequest, Page, Scope};
 
 /// A few screens.
 const PAGE: usize = 256;
 
-/// Where a page is full: a single line may have a megabyte.
+/// The maximum size of a page: a single line may have a megabyte.
 const BYTES: usize = 256 * 1024;
 
-pub(crate) fn read(logs: &LogReader, scope: &Scope, want: Want) -> Page {
+pub(crate) fn read(logs: &LogReader, scope: &Scope, want: LogRequest) -> Page {
     let resources = scope.resource.iter().cloned().collect();
     let filter = Filter { resources, source: scope.source, ..Filter::default() };
-    // Before looking: what comes meanwhile is read next time.
+    // Read first: lines that arrive meanwhile are read next time.
     let end = logs.end();
     match want {
-        Want::Older { before } => {
+        LogRequest::Older { before } => {
             let Some(found) = logs.take_back(&filter, before, PAGE) else {
                 return Page { want, lines: Vec::new(), reached: 0 };
             };
@@ -27,9 +27,9 @@ pub(crate) fn read(logs: &LogReader, scope: &Scope, want: Want) -> Page {
             let reached = lines.first().filter(|_| is_cut).map_or(found.next, |line| line.seq);
             Page { want, lines, reached }
         }
-        Want::Newer { from } => {
+        LogRequest::Newer { from } => {
             let Some(found) = logs.take(&filter, from, PAGE) else {
-                // None of the lines until the end are wanted.
+                // No line until the end matches.
                 return Page { want, lines: Vec::new(), reached: end.max(from) };
             };
             let lines = first_bytes(found.iter());
@@ -40,7 +40,7 @@ pub(crate) fn read(logs: &LogReader, scope: &Scope, want: Want) -> Page {
     }
 }
 
-/// The first lines until there are [`BYTES`] of them, so that a page of very long lines takes neither memory nor time.
+/// Returns the first lines up to [`BYTES`], so that very long lines cost neither memory nor time.
 fn first_bytes<'l>(lines: impl Iterator<Item = LineRef<'l>>) -> Vec<Line> {
     let mut room = BYTES;
     let fitting = lines.take_while(|line| {
@@ -68,7 +68,7 @@ mod tests {
         }
         let (mut older, mut before) = (Vec::new(), 40);
         while before > 0 {
-            let page = read(&logs, &Scope::default(), Want::Older { before });
+            let page = read(&logs, &Scope::default(), LogRequest::Older { before });
             assert!(page.lines.len() <= BYTES / 50_000 + 1, "{} lines", page.lines.len());
             assert!(page.lines.is_sorted_by_key(|line| line.seq) && page.reached < before);
             older.extend(page.lines.iter().rev().map(|line| line.seq));
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(older, (0..40).rev().collect::<Vec<_>>());
         let (mut newer, mut from) = (Vec::new(), 0);
         while from < 40 {
-            let page = read(&logs, &Scope::default(), Want::Newer { from });
+            let page = read(&logs, &Scope::default(), LogRequest::Newer { from });
             assert!(page.lines.len() <= BYTES / 50_000 + 1, "{} lines", page.lines.len());
             newer.extend(page.lines.iter().map(|line| line.seq));
             from = page.reached;

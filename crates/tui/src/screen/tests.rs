@@ -1,4 +1,4 @@
-//! Pictures of the model, as a person would see them.
+//! Snapshots of the drawn model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,9 +22,8 @@ use ratatui::backend::TestBackend;
 use super::draw::draw;
 use super::keys_for;
 use super::model::{Effect, Input, Model};
-use super::window::{Page, Want};
+use super::window::{LogRequest, Page};
 
-/// An endpoint must not get a code.
 #[test]
 fn only_the_dashboard_gets_a_code() {
     let keys = Arc::new(AuthKeys::new("token".into()));
@@ -42,37 +41,37 @@ fn only_the_dashboard_gets_a_code() {
     assert!(keys_for("http://localhost:10350/", page, None).is_none());
 }
 
-struct Desk {
+struct TestScreen {
     model: Model,
     lines: Vec<Line>,
 }
 
-impl Desk {
-    fn new(columns: u16, rows: u16) -> Desk {
+impl TestScreen {
+    fn new(columns: u16, rows: u16) -> TestScreen {
         let mut model = Model::new(Some("http://localhost:10350/".into()), false);
         model.update(Input::Resized(columns, rows));
         model.update(Input::Time(Timestamp(60_000_000)));
-        Desk { model, lines: Vec::new() }
+        TestScreen { model, lines: Vec::new() }
     }
 
-    /// With a project of every kind and state.
-    fn shop(columns: u16, rows: u16) -> Desk {
-        let mut desk = Desk::new(columns, rows);
-        desk.put(shop());
-        desk.say(None, Level::Info, "Loading Tiltfile at: /shop/Tiltfile");
+    /// A project with resources of every kind and status.
+    fn shop(columns: u16, rows: u16) -> TestScreen {
+        let mut screen = TestScreen::new(columns, rows);
+        screen.put(shop());
+        screen.log(None, Level::Info, "Loading Tiltfile at: /shop/Tiltfile");
         for number in 1..=30 {
-            desk.say(Some("api"), Level::Info, &format!("\x1b[32mGET\x1b[0m /items/{number} 200"));
+            screen.log(Some("api"), Level::Info, &format!("\x1b[32mGET\x1b[0m /items/{number} 200"));
         }
-        desk.say(Some("web"), Level::Warn, "a peer dependency is missing");
-        desk.say(Some("api"), Level::Error, "ERROR: Build Failed: exit code 1");
-        desk
+        screen.log(Some("web"), Level::Warn, "a peer dependency is missing");
+        screen.log(Some("api"), Level::Error, "ERROR: Build Failed: exit code 1");
+        screen
     }
 
     fn put(&mut self, resources: Vec<UIResource>) {
         self.put_with(resources, &[]);
     }
 
-    /// With what is unreachable.
+    /// Also sets the unreachable services.
     fn put_with(&mut self, resources: Vec<UIResource>, unreachable: &[UnreachableService]) {
         let mut metadata = ObjectMeta::default();
         if !unreachable.is_empty() {
@@ -93,7 +92,7 @@ impl Desk {
         self.read();
     }
 
-    fn say(&mut self, resource: Option<&str>, level: Level, text: &str) {
+    fn log(&mut self, resource: Option<&str>, level: Level, text: &str) {
         let seq = self.lines.len() as u64;
         self.lines.push(Line {
             seq,
@@ -112,13 +111,13 @@ impl Desk {
     }
 
     fn read(&mut self) {
-        while let Some(want) = self.model.wants() {
+        while let Some(want) = self.model.next_request() {
             let (range, reached) = match want {
-                Want::Older { before } => (0..before, 0),
-                Want::Newer { from } => (from..self.lines.len() as u64, self.lines.len() as u64),
+                LogRequest::Older { before } => (0..before, 0),
+                LogRequest::Newer { from } => (from..self.lines.len() as u64, self.lines.len() as u64),
             };
             let scope = self.model.scope();
-            let lines = self.lines.iter().filter(|line| range.contains(&line.seq) && scope.admits(line));
+            let lines = self.lines.iter().filter(|line| range.contains(&line.seq) && scope.matches(line));
             let page = Page { want, lines: lines.cloned().collect(), reached };
             self.model.update(Input::Lines(page));
         }
@@ -136,7 +135,7 @@ impl Desk {
             .last()?
     }
 
-    fn picture(&self) -> String {
+    fn rendered(&self) -> String {
         let areas = self.model.areas();
         let all = [areas.header, areas.banner, areas.list, areas.details, areas.log, areas.footer];
         let columns = all.iter().map(|area| area.right()).max().unwrap_or(0);
@@ -146,8 +145,8 @@ impl Desk {
         terminal.backend().to_string()
     }
 
-    fn chosen(&self) -> &str {
-        self.model.list.chosen().unwrap().as_str()
+    fn selected(&self) -> &str {
+        self.model.list.selected().unwrap().as_str()
     }
 }
 
@@ -227,54 +226,54 @@ fn shop() -> Vec<UIResource> {
 }
 
 #[test]
-fn a_small_terminal() {
-    let mut desk = Desk::shop(80, 24);
-    desk.press(KeyCode::Down);
-    insta::assert_snapshot!(desk.picture());
+fn small_terminal() {
+    let mut screen = TestScreen::shop(80, 24);
+    screen.press(KeyCode::Down);
+    insta::assert_snapshot!(screen.rendered());
 }
 
 #[test]
-fn a_large_terminal() {
-    let mut desk = Desk::shop(120, 40);
-    desk.types("jl");
-    insta::assert_snapshot!(desk.picture());
+fn large_terminal() {
+    let mut screen = TestScreen::shop(120, 40);
+    screen.types("jl");
+    insta::assert_snapshot!(screen.rendered());
 }
 
 #[test]
-fn the_help() {
-    let mut desk = Desk::shop(80, 24);
-    desk.types("?");
-    insta::assert_snapshot!(desk.picture());
+fn help_overlay() {
+    let mut screen = TestScreen::shop(80, 24);
+    screen.types("?");
+    insta::assert_snapshot!(screen.rendered());
 }
 
 #[test]
-fn the_filter_while_it_is_typed() {
-    let mut desk = Desk::shop(80, 24);
-    desk.types("/back");
-    insta::assert_snapshot!(desk.picture());
-    // A group whose label matches is whole; what matches nothing is gone.
-    assert_eq!(desk.chosen(), "api");
-    desk.types("zzz\n");
-    assert!(desk.picture().contains("Nothing matches the filter."));
-    desk.press(KeyCode::Esc);
-    assert!(desk.picture().contains("(Tiltfile)"));
+fn typing_filter() {
+    let mut screen = TestScreen::shop(80, 24);
+    screen.types("/back");
+    insta::assert_snapshot!(screen.rendered());
+    // A group whose label matches keeps all resources; others that do not match are hidden.
+    assert_eq!(screen.selected(), "api");
+    screen.types("zzz\n");
+    assert!(screen.rendered().contains("Nothing matches the filter."));
+    screen.press(KeyCode::Esc);
+    assert!(screen.rendered().contains("(Tiltfile)"));
 }
 
 #[test]
-fn a_broken_tiltfile() {
-    let mut desk = Desk::new(80, 24);
-    assert!(desk.picture().contains("Waiting for the Tiltfile"));
+fn failed_tiltfile() {
+    let mut screen = TestScreen::new(80, 24);
+    assert!(screen.rendered().contains("Waiting for the Tiltfile"));
     let mut tiltfile = resource("(Tiltfile)", 0, UpdateStatus::Error, RuntimeStatus::NotApplicable);
     tiltfile.status.build_history =
         ended("Tiltfile:3:1: no such file: app.yaml\nk8s_yaml('app.yaml')\nhint: paths are relative");
-    desk.put(vec![tiltfile]);
-    desk.say(Some("(Tiltfile)"), Level::Error, "Tiltfile:3:1: no such file: app.yaml");
-    insta::assert_snapshot!(desk.picture());
+    screen.put(vec![tiltfile]);
+    screen.log(Some("(Tiltfile)"), Level::Error, "Tiltfile:3:1: no such file: app.yaml");
+    insta::assert_snapshot!(screen.rendered());
 }
 
-/// The row below the header.
-fn banner_row(desk: &Desk) -> String {
-    desk.picture().lines().nth(1).unwrap().trim_matches('"').trim_end().to_owned()
+/// Returns the row below the header.
+fn banner_row(screen: &TestScreen) -> String {
+    screen.rendered().lines().nth(1).unwrap().trim_matches('"').trim_end().to_owned()
 }
 
 #[test]
@@ -286,18 +285,18 @@ fn banner_at_80_columns_shows_the_unreachable_cluster_and_the_key() {
         hint: Some("is the cluster running?".into()),
         since: Timestamp(0),
     };
-    let mut desk = Desk::shop(80, 24);
-    assert_eq!(desk.types("R"), None);
-    assert!(desk.picture().contains("nothing is unreachable"));
-    desk.put_with(shop(), std::slice::from_ref(&cluster));
-    insta::assert_snapshot!(desk.picture());
-    assert_eq!(desk.types("R"), Some(Effect::Ask(Request::Reconnect)));
+    let mut screen = TestScreen::shop(80, 24);
+    assert_eq!(screen.types("R"), None);
+    assert!(screen.rendered().contains("nothing is unreachable"));
+    screen.put_with(shop(), std::slice::from_ref(&cluster));
+    insta::assert_snapshot!(screen.rendered());
+    assert_eq!(screen.types("R"), Some(Effect::Ask(Request::Reconnect)));
     let registry =
         UnreachableService { title: "The registry localhost:5000 is unreachable".into(), ..cluster.clone() };
-    desk.put_with(shop(), &[cluster, registry]);
-    assert!(banner_row(&desk).starts_with(" ✗ (and 1 more) Cluster kind-dev is unreachable: "));
-    desk.put(shop());
-    assert!(!banner_row(&desk).contains("unreachable"), "{}", banner_row(&desk));
+    screen.put_with(shop(), &[cluster, registry]);
+    assert!(banner_row(&screen).starts_with(" ✗ (and 1 more) Cluster kind-dev is unreachable: "));
+    screen.put(shop());
+    assert!(!banner_row(&screen).contains("unreachable"), "{}", banner_row(&screen));
 }
 
 #[test]
@@ -305,127 +304,127 @@ fn failed_reload_of_the_tiltfile_is_a_banner_until_it_loads() {
     let mut resources = shop();
     resources[0].status.update_status = UpdateStatus::Error;
     resources[0].status.build_history = ended("Tiltfile:3:1: no such file: app.yaml\nk8s_yaml('app.yaml')");
-    let mut desk = Desk::shop(80, 24);
-    desk.put(resources.clone());
-    let banner = banner_row(&desk);
+    let mut screen = TestScreen::shop(80, 24);
+    screen.put(resources.clone());
+    let banner = banner_row(&screen);
     let words = " ✗ The Tiltfile has an error: Tiltfile:3:1: no such file: app.yaml";
     assert!(banner.starts_with(words) && banner.ends_with("e errors"), "{banner}");
-    assert!(desk.picture().contains("2 failing"), "{}", desk.picture());
-    // The next load says how it ended when it has.
+    assert!(screen.rendered().contains("2 failing"), "{}", screen.rendered());
+    // The banner stays until the next load ends.
     resources[0].status.update_status = UpdateStatus::InProgress;
-    desk.put(resources);
-    assert!(banner_row(&desk).starts_with(words));
-    desk.put(shop());
-    assert!(!banner_row(&desk).contains("error"));
+    screen.put(resources);
+    assert!(banner_row(&screen).starts_with(words));
+    screen.put(shop());
+    assert!(!banner_row(&screen).contains("error"));
 }
 
 #[test]
-fn many_resources_with_long_and_wide_names() {
-    let mut desk = Desk::new(80, 24);
+fn long_and_wide_names() {
+    let mut screen = TestScreen::new(80, 24);
     let name = |number: i32| match number % 3 {
         0 => format!("a-resource-with-a-very-long-name-indeed-{number}"),
         1 => format!("日本語の名前のリソース-{number}-とても長い"),
         _ => format!("e\u{301}te\u{301}-{number}"),
     };
     let many = (0..1000).map(|number| resource(&name(number), number, UpdateStatus::Ok, RuntimeStatus::Ok));
-    desk.put(many.collect());
-    desk.types("jjj");
-    insta::assert_snapshot!(desk.picture());
-    desk.press(KeyCode::End);
-    assert_eq!(desk.chosen(), "a-resource-with-a-very-long-name-indeed-999");
-    assert!(desk.picture().contains("999"), "the chosen one is in sight");
-    desk.press(KeyCode::Home);
-    assert!(desk.picture().contains("resources (1000)"));
+    screen.put(many.collect());
+    screen.types("jjj");
+    insta::assert_snapshot!(screen.rendered());
+    screen.press(KeyCode::End);
+    assert_eq!(screen.selected(), "a-resource-with-a-very-long-name-indeed-999");
+    assert!(screen.rendered().contains("999"), "the chosen one is in sight");
+    screen.press(KeyCode::Home);
+    assert!(screen.rendered().contains("resources (1000)"));
 }
 
 #[test]
-fn no_size_is_too_small_or_too_large() {
-    let mut desk = Desk::shop(80, 24);
+fn every_size_is_drawn_without_panic() {
+    let mut screen = TestScreen::shop(80, 24);
     for (columns, rows) in (0..14).flat_map(|rows| [(0, rows), (1, rows), (9, rows), (33, rows)]) {
-        desk.model.update(Input::Resized(columns, rows));
+        screen.model.update(Input::Resized(columns, rows));
         for keys in ["j", "\t", "l", "z", "/a", "\n", "?", "x", "G", "k"] {
-            desk.types(keys);
-            desk.press(KeyCode::PageUp);
+            screen.types(keys);
+            screen.press(KeyCode::PageUp);
             let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
-            terminal.draw(|frame| draw(&desk.model, frame)).unwrap();
+            terminal.draw(|frame| draw(&screen.model, frame)).unwrap();
         }
-        desk.press(KeyCode::Esc);
+        screen.press(KeyCode::Esc);
     }
-    // The screen may be smaller than the model knows.
-    desk.model.update(Input::Resized(200, 60));
+    // The screen may be smaller than the model assumes.
+    screen.model.update(Input::Resized(200, 60));
     let mut terminal = Terminal::new(TestBackend::new(3, 2)).unwrap();
-    terminal.draw(|frame| draw(&desk.model, frame)).unwrap();
+    terminal.draw(|frame| draw(&screen.model, frame)).unwrap();
 }
 
 #[test]
-fn keys_ask_for_what_the_page_has_buttons_for() {
-    let mut desk = Desk::shop(80, 24);
+fn keys_return_the_actions_of_the_page() {
+    let mut screen = TestScreen::shop(80, 24);
     let api = ResourceName::new("api");
-    desk.types("j");
-    assert_eq!(desk.chosen(), "api");
+    screen.types("j");
+    assert_eq!(screen.selected(), "api");
     assert_eq!(
-        desk.types("r"),
+        screen.types("r"),
         Some(Effect::Ask(Request::Trigger { resource: api.clone(), reason: TriggerReason::TERMINAL }))
     );
     assert_eq!(
-        desk.types("\n"),
+        screen.types("\n"),
         Some(Effect::Ask(Request::Trigger { resource: api.clone(), reason: TriggerReason::TERMINAL }))
     );
     let disable = Request::Switch { enable: Vec::new(), disable: vec![api.clone()] };
-    assert_eq!(desk.types("d"), Some(Effect::Ask(disable)));
+    assert_eq!(screen.types("d"), Some(Effect::Ask(disable)));
     let manual = Request::SetTriggerMode { resources: vec![api], mode: TriggerMode::Manual };
-    assert_eq!(desk.types("m"), Some(Effect::Ask(manual)));
-    assert_eq!(desk.types("b"), Some(Effect::Open("http://localhost:8080/".into())));
-    assert_eq!(desk.types("o"), Some(Effect::Open("http://localhost:10350/r/api/overview".into())));
-    assert_eq!(desk.types("y"), Some(Effect::Copy("the pod's name", "api-5f7c9d-x2x4".into())));
-    assert_eq!(desk.types("c"), None);
-    assert!(desk.picture().contains("api is not updating"));
+    assert_eq!(screen.types("m"), Some(Effect::Ask(manual)));
+    assert_eq!(screen.types("b"), Some(Effect::Open("http://localhost:8080/".into())));
+    assert_eq!(screen.types("o"), Some(Effect::Open("http://localhost:10350/r/api/overview".into())));
+    assert_eq!(screen.types("y"), Some(Effect::Copy("the pod's name", "api-5f7c9d-x2x4".into())));
+    assert_eq!(screen.types("c"), None);
+    assert!(screen.rendered().contains("api is not updating"));
 
     let web = ResourceName::new("web");
-    desk.types("/web\n");
-    assert_eq!(desk.types("c"), Some(Effect::Ask(Request::Cancel { resource: web })));
-    desk.press(KeyCode::Esc);
+    screen.types("/web\n");
+    assert_eq!(screen.types("c"), Some(Effect::Ask(Request::Cancel { resource: web })));
+    screen.press(KeyCode::Esc);
 
     let search = ResourceName::new("search");
-    desk.types("/search\n");
-    assert_eq!(desk.types("r"), None, "it is disabled");
+    screen.types("/search\n");
+    assert_eq!(screen.types("r"), None, "it is disabled");
     let enable = Request::Switch { enable: vec![search], disable: Vec::new() };
-    assert_eq!(desk.types("d"), Some(Effect::Ask(enable)));
-    desk.press(KeyCode::Esc);
+    assert_eq!(screen.types("d"), Some(Effect::Ask(enable)));
+    screen.press(KeyCode::Esc);
 
-    desk.types("/seed\n");
+    screen.types("/seed\n");
     let seed =
         Request::SetTriggerMode { resources: vec![ResourceName::new("seed")], mode: TriggerMode::Auto };
-    assert_eq!(desk.types("m"), Some(Effect::Ask(seed)));
-    desk.press(KeyCode::Esc);
+    assert_eq!(screen.types("m"), Some(Effect::Ask(seed)));
+    screen.press(KeyCode::Esc);
 
-    desk.types("e");
-    assert_eq!(desk.chosen(), "api");
-    assert_eq!(desk.types("qn"), None);
-    assert_eq!(desk.types("qy"), Some(Effect::Quit));
+    screen.types("e");
+    assert_eq!(screen.selected(), "api");
+    assert_eq!(screen.types("qn"), None);
+    assert_eq!(screen.types("qy"), Some(Effect::Quit));
 }
 
 #[test]
-fn an_endpoint_that_is_no_web_page_is_not_opened() {
-    let mut desk = Desk::new(80, 24);
+fn endpoint_with_other_scheme_is_not_opened() {
+    let mut screen = TestScreen::new(80, 24);
     let mut it = resource("it", 0, UpdateStatus::Ok, RuntimeStatus::Ok);
     it.status.endpoint_links = vec![UIResourceLink { url: "file:///etc/passwd".into(), name: String::new() }];
-    desk.put(vec![it]);
-    assert_eq!(desk.types("b"), None);
-    assert!(desk.picture().contains("it has no endpoint"));
+    screen.put(vec![it]);
+    assert_eq!(screen.types("b"), None);
+    assert!(screen.rendered().contains("it has no endpoint"));
 }
 
 #[test]
-fn the_chosen_resource_stays_chosen() {
-    let mut desk = Desk::shop(80, 24);
-    desk.types("/seed\n");
-    desk.press(KeyCode::Esc);
-    assert_eq!(desk.chosen(), "seed");
+fn selected_resource_stays_selected() {
+    let mut screen = TestScreen::shop(80, 24);
+    screen.types("/seed\n");
+    screen.press(KeyCode::Esc);
+    assert_eq!(screen.selected(), "seed");
     let mut fewer = shop();
     fewer.remove(1);
-    desk.put(fewer);
-    assert_eq!(desk.chosen(), "seed");
+    screen.put(fewer);
+    assert_eq!(screen.selected(), "seed");
     let none = shop().into_iter().filter(|it| it.metadata.name != "seed").collect();
-    desk.put(none);
-    assert_eq!(desk.chosen(), "search", "the nearest one");
+    screen.put(none);
+    assert_eq!(screen.selected(), "search", "the nearest one");
 }

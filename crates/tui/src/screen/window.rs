@@ -1,5 +1,5 @@
-//! The part of the log that is in memory: lines of one scope, from one number to another without gaps. It slides with
-//! what is looked at, so that a million lines cost no more than a thousand.
+//! The part of the log that is in memory: consecutive lines of one scope around the view, so that a million lines cost
+//! no more than a thousand.
 
 use std::collections::VecDeque;
 
@@ -10,25 +10,25 @@ use super::ansi::Styled;
 use crate::stream::NameColumn;
 
 /// Far more than a screen shows.
-const MOST_LINES: usize = 2000;
-const MOST_BYTES: usize = 1024 * 1024;
-/// However long they are: more than a screen has rows.
-const FEWEST_LINES: usize = 512;
-/// Lines that came meanwhile; rather than read more of them, the view starts at the new end.
+const MAX_LINES: usize = 2000;
+const MAX_BYTES: usize = 1024 * 1024;
+/// Kept however long they are: more than a screen has rows.
+const MIN_LINES: usize = 512;
+/// If more lines than this arrived meanwhile, the view continues at the new end instead of reading them.
 const FAR_BEHIND: u64 = 16 * 1024;
 
-/// Whose lines are shown.
+/// Which lines are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scope {
-    /// None: all.
+    /// None: all resources.
     pub(crate) resource: Option<ResourceName>,
-    /// None: both.
+    /// None: all sources.
     pub(crate) source: Option<Source>,
 }
 
 impl Scope {
     #[cfg(test)]
-    pub(crate) fn admits(&self, line: &Line) -> bool {
+    pub(crate) fn matches(&self, line: &Line) -> bool {
         let resource = self.resource.as_ref().is_none_or(|name| line.resource.as_ref() == Some(name));
         resource && self.source.is_none_or(|source| line.source == source)
     }
@@ -36,43 +36,43 @@ impl Scope {
 
 /// A line, ready to be drawn.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct LoadedLine {
     pub(crate) seq: u64,
     pub(crate) resource: Option<ResourceName>,
-    /// The resource's name as wide as its column.
+    /// The resource's name, padded to its column.
     pub(crate) label: String,
     pub(crate) level: Level,
     pub(crate) styled: Styled,
 }
 
-/// Lines of the scope to be read from the store, as many as are handy at once.
+/// Lines of the scope to read from the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Want {
-    /// Those just before this number.
+pub(crate) enum LogRequest {
+    /// Lines before this number.
     Older { before: u64 },
-    /// Those from this number on.
+    /// Lines from this number on.
     Newer { from: u64 },
 }
 
-/// What was read.
+/// The lines that were read.
 #[derive(Debug)]
 pub(crate) struct Page {
-    pub(crate) want: Want,
-    /// In order.
+    pub(crate) want: LogRequest,
+    /// Oldest first.
     pub(crate) lines: Vec<Line>,
-    /// Everything up to here was looked at: the first number when reading backwards, the one after the last otherwise.
+    /// How far the log was read: the first number when reading backwards, else the one after the last.
     pub(crate) reached: u64,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     pub(crate) scope: Scope,
-    pub(crate) lines: VecDeque<Shown>,
+    pub(crate) lines: VecDeque<LoadedLine>,
     bytes: usize,
     /// Every line of the scope from `begin` until `end` is in `lines`.
     begin: u64,
     end: u64,
-    /// How far the log goes.
+    /// The end of the log.
     grown: u64,
     colours: bool,
     labels: NameColumn,
@@ -92,13 +92,13 @@ impl Window {
         self.grown = self.grown.max(end);
     }
 
-    /// Forgets all, and begins at the end of the log.
+    /// Unloads all lines, and restarts at the end of the log.
     pub(crate) fn restart(&mut self, scope: Scope) {
         self.scope = scope;
         self.restart_at(self.grown);
     }
 
-    /// Forgets all, and begins at a line.
+    /// Unloads all lines, and restarts at a line.
     pub(crate) fn restart_at(&mut self, seq: u64) {
         let scope = std::mem::take(&mut self.scope);
         let at = seq.min(self.grown);
@@ -110,19 +110,19 @@ impl Window {
         self.grown.saturating_sub(self.end) > FAR_BEHIND
     }
 
-    pub(crate) fn older(&self) -> Option<Want> {
-        (self.begin > 0).then_some(Want::Older { before: self.begin })
+    pub(crate) fn older(&self) -> Option<LogRequest> {
+        (self.begin > 0).then_some(LogRequest::Older { before: self.begin })
     }
 
-    pub(crate) fn newer(&self) -> Option<Want> {
-        (self.end < self.grown).then_some(Want::Newer { from: self.end })
+    pub(crate) fn newer(&self) -> Option<LogRequest> {
+        (self.end < self.grown).then_some(LogRequest::Newer { from: self.end })
     }
 
-    /// Takes what was read. What is far from `near` is forgotten when there is too much; lines that would push it out
-    /// are left for later.
+    /// Adds a page. If there are too many lines, those far from `near` are unloaded; lines that would unload `near`
+    /// are read later.
     pub(crate) fn take(&mut self, page: Page, near: u64) {
         match page.want {
-            Want::Older { before } if before == self.begin => {
+            LogRequest::Older { before } if before == self.begin => {
                 for line in page.lines.into_iter().rev() {
                     if !self.make_room(|lines| lines.back().map(|last| last.seq), |last| last > near) {
                         return;
@@ -132,7 +132,7 @@ impl Window {
                 }
                 self.begin = page.reached;
             }
-            Want::Newer { from } if from == self.end => {
+            LogRequest::Newer { from } if from == self.end => {
                 for line in page.lines {
                     if !self.make_room(|lines| lines.front().map(|first| first.seq), |first| first < near) {
                         return;
@@ -141,16 +141,20 @@ impl Window {
                     self.add(line, VecDeque::push_back);
                 }
                 self.end = page.reached;
-                // It may have grown while it was read.
+                // The log may have grown meanwhile.
                 self.grow(page.reached);
             }
-            // Asked before the view moved.
-            Want::Older { .. } | Want::Newer { .. } => {}
+            // The page was requested before the view moved.
+            LogRequest::Older { .. } | LogRequest::Newer { .. } => {}
         }
     }
 
-    /// Forgets lines at an end while there are too many; false if those are still needed.
-    fn make_room(&mut self, edge: fn(&VecDeque<Shown>) -> Option<u64>, is_far: impl Fn(u64) -> bool) -> bool {
+    /// Unloads lines at one end while there are too many; returns false if they are still needed.
+    fn make_room(
+        &mut self,
+        edge: fn(&VecDeque<LoadedLine>) -> Option<u64>,
+        is_far: impl Fn(u64) -> bool,
+    ) -> bool {
         while self.is_full() {
             let Some(seq) = edge(&self.lines) else { return true };
             if !is_far(seq) {
@@ -167,25 +171,25 @@ impl Window {
         true
     }
 
-    fn add(&mut self, line: Line, push: fn(&mut VecDeque<Shown>, Shown)) {
+    fn add(&mut self, line: Line, push: fn(&mut VecDeque<LoadedLine>, LoadedLine)) {
         let styled = Styled::parse(&line.text, self.colours);
         self.bytes += styled.text.len();
         let label = line.resource.as_ref().map(|name| self.labels.label(name).to_owned()).unwrap_or_default();
         let Line { seq, resource, level, .. } = line;
-        push(&mut self.lines, Shown { seq, resource, label, level, styled });
+        push(&mut self.lines, LoadedLine { seq, resource, label, level, styled });
     }
 
-    fn forget(&mut self, pop: fn(&mut VecDeque<Shown>) -> Option<Shown>) {
+    fn forget(&mut self, pop: fn(&mut VecDeque<LoadedLine>) -> Option<LoadedLine>) {
         if let Some(line) = pop(&mut self.lines) {
             self.bytes -= line.styled.text.len();
         }
     }
 
     fn is_full(&self) -> bool {
-        self.lines.len() >= MOST_LINES || (self.bytes > MOST_BYTES && self.lines.len() >= FEWEST_LINES)
+        self.lines.len() >= MAX_LINES || (self.bytes > MAX_BYTES && self.lines.len() >= MIN_LINES)
     }
 
-    /// The index of a line, or of the first one after it.
+    /// Returns the index of a line, or of the first one after it.
     pub(crate) fn index_of(&self, seq: u64) -> usize {
         self.lines.partition_point(|line| line.seq < seq)
     }

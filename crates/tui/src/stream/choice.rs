@@ -1,11 +1,11 @@
-//! Which lines to print, as typed.
+//! The flags that select which log lines to print.
 
 use clap::Args;
 use lilt_model::ResourceName;
 use lilt_model::log::{Level, Source};
 use lilt_store::Filter;
 
-/// What `up` and `ci` print of the log.
+/// The log lines that `up` and `ci` print.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PrintedLines {
     /// Print only lines of this level: warn or error, or both with a comma; and where updates begin
@@ -42,15 +42,15 @@ pub struct StreamOptions {
     pub raw: bool,
 }
 
-/// None: all of them.
+/// Empty: all.
 #[derive(Clone, Debug, Default)]
 pub struct Levels(pub Vec<Level>);
 
-/// None: all of them.
+/// Empty: all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sources(pub Option<Source>);
 
-/// As Tilt reads them: whatever is less than a warning means all lines.
+/// Parses levels as Tilt does: anything below a warning means all lines.
 pub fn levels(text: &str) -> Result<Levels, String> {
     let mut levels = Vec::new();
     for word in text.split(',').map(str::trim) {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_and_sources_are_read_as_tilt_reads_them() {
+    fn levels_and_sources_are_parsed_as_in_tilt() {
         assert_eq!(levels("warn").unwrap().0, [Level::Warn]);
         assert_eq!(levels("warn,error").unwrap().0, [Level::Warn, Level::Error]);
         assert!(levels("").unwrap().0.is_empty() && levels("info").unwrap().0.is_empty());

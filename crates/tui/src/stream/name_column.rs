@@ -41,7 +41,7 @@ impl NameColumn {
         if is_unused(&first) {
             return first;
         }
-        // From the middle outwards: the ends of names tell most.
+        // From the middle outwards: the ends of names are the most distinctive.
         let heads = [6, 5, 4, 3, 2, 7, 8, 9, 10, 1];
         if let Some(label) = heads.into_iter().map(|head| cut_middle(name, head)).find(is_unused) {
             return label;

@@ -1,4 +1,4 @@
-//! How a line looks. Scripts rely on the prefix.
+//! Formats log lines. Scripts rely on the prefix.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,11 +11,11 @@ use super::name_column::NameColumn;
 
 const RESET: &str = "\x1b[0m";
 
-/// Puts lines one under the other; pieces of one line that follow each other stay one line.
+/// Formats lines, and joins consecutive pieces of one line.
 #[derive(Debug)]
 pub struct Painter {
     colours: bool,
-    /// Whether to say whose line it is.
+    /// Whether to print the resource's name.
     names: bool,
     /// The span of the last piece, if its line has not ended.
     open: Option<SpanId>,
@@ -28,7 +28,7 @@ pub struct Painter {
     unfinished: HashMap<SpanId, String>,
 }
 
-/// What is painted of a line.
+/// The parts of a log line that are printed.
 #[derive(Debug)]
 pub struct Piece<'l> {
     pub resource: Option<&'l ResourceName>,
@@ -90,7 +90,7 @@ impl Painter {
         let line = Piece { text: &text, ..line };
         let goes_on = line.continues && self.open.as_ref() == Some(line.span);
         if !goes_on {
-            // The end of a line that others came between needs no line of its own.
+            // An empty rest of an interrupted line is not printed.
             if line.continues && line.text.is_empty() && !line.open {
                 return;
             }
@@ -106,7 +106,7 @@ impl Painter {
         }
     }
 
-    /// Ends a line that was left open.
+    /// Ends an unterminated line.
     pub fn end(&mut self, out: &mut String) {
         if self.open.take().is_some() {
             out.push('\n');
@@ -121,7 +121,7 @@ impl Painter {
         out.push_str(&self.prefix.1);
     }
 
-    /// The text without control sequences other than colours.
+    /// Removes control sequences other than colours.
     fn printable<'l>(&mut self, line: &Piece<'l>) -> Cow<'l, str> {
         if self.raw {
             return Cow::Borrowed(line.text);
@@ -154,7 +154,7 @@ impl Painter {
         }
         out.push_str(style);
         out.push_str(line.text);
-        // A colour that a program did not switch off must not run into the next line.
+        // Resets colours at the end of the line.
         if !style.is_empty() || line.text.contains('\x1b') {
             out.push_str(RESET);
         }
@@ -170,9 +170,9 @@ fn prefix(name: &ResourceName, label: &str, colours: bool) -> String {
     format!("\x1b[{code}m{label}{RESET} │ ")
 }
 
-/// The terminal's colour for a name, always the same.
+/// Returns the terminal colour of a name, which never changes.
 pub fn colour_of(name: &str) -> u8 {
-    /// Told apart on dark and light backgrounds.
+    /// Distinct on dark and light backgrounds.
     const COLOURS: [u8; 6] = [6, 5, 4, 2, 3, 14];
     let sum: usize = name.bytes().map(usize::from).sum();
     COLOURS[sum % COLOURS.len()]
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_a_line_stay_together_unless_another_line_comes_between() {
+    fn consecutive_pieces_of_a_line_are_joined() {
         let open = |resource, text| Line { open: true, ..line(resource, text) };
         let rest = |resource, text| Line { continues: true, ..line(resource, text) };
         let dots =
@@ -238,7 +238,7 @@ mod tests {
         let mut painter = Painter::new(false, false);
         assert_eq!(painted(&mut painter, &clipboard), "x\nbetween\ny\x1b[31mred\n");
         assert_eq!(painted(&mut painter, &[line("a", "next")]), "next\n");
-        // A sequence that never ends hides nothing.
+        // An unterminated sequence does not hide the text.
         let endless =
             [Line { open: true, ..line("a", "x\x1b]0;title") }, Line { continues: true, ..line("a", "") }];
         assert_eq!(painted(&mut painter, &endless), "x0;title\n");
@@ -257,12 +257,12 @@ mod tests {
     }
 
     #[test]
-    fn one_resource_needs_no_names() {
+    fn single_resource_has_no_prefix() {
         assert_eq!(painted(&mut Painter::new(false, false), &[line("a", "x")]), "x\n");
     }
 
     #[test]
-    fn what_matters_stands_out() {
+    fn warnings_and_errors_are_highlighted() {
         let mut painter = Painter::new(true, false);
         let headline = Line { headline: true, ..line("a", "Initial Build") };
         let error = Line { level: Level::Error, ..line("a", "ERROR: no") };

@@ -1,4 +1,4 @@
-//! Why the chosen resource is as it is.
+//! Draws the details of the selected resource.
 
 use std::time::Duration;
 
@@ -11,25 +11,25 @@ use crate::screen::model::Model;
 use crate::status::{self, Kind, Shape, messages};
 use crate::wrap;
 
-/// The column after the words that say what a line is.
+/// The column after the labels.
 const TEXT: u16 = 11;
 
 pub(super) fn draw(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
     if canvas.height() < 2 {
         return;
     }
-    let Some((name, resource)) = model.chosen() else {
+    let Some((name, resource)) = model.selected() else {
         canvas.title("", false, paint);
         return;
     };
     canvas.title(&title(name.as_str(), resource), false, paint);
     let facts = facts(resource, model.now);
     let room = usize::from(canvas.height() - 1);
-    // Messages first, but the facts keep half of the room.
+    // Messages come first, but facts keep half of the rows.
     let kept = facts.len().min(room / 2);
     let width = usize::from(canvas.width().saturating_sub(TEXT + 1));
     let mut rows: Vec<(&str, String, Style)> = Vec::new();
-    // The cause has its own place below.
+    // The cause is shown below.
     let cause = resource.metadata.annotations.get(annotation::CAUSE).map(String::as_str);
     for (kind, text) in messages(resource).into_iter().filter(|(_, text)| Some(*text) != cause) {
         let mut word = kind.word();
@@ -65,7 +65,7 @@ fn title(name: &str, resource: &UIResource) -> String {
     words.join(" · ")
 }
 
-/// The most useful first: there may be little room.
+/// Returns labels and values, the most useful first: there may be little room.
 fn facts(resource: &UIResource, now: Timestamp) -> Vec<(&'static str, String)> {
     let mut facts = vec![("Update", update(resource, now))];
     let link = |link: &UIResourceLink| match link.name.as_str() {
@@ -108,7 +108,7 @@ fn runtime(resource: &UIResource) -> String {
     words.join(", ")
 }
 
-/// As the page says it.
+/// Formats a duration like the page.
 fn duration(duration: Duration) -> String {
     let seconds = (duration.as_millis() + 500) / 1000;
     match duration.as_millis() {

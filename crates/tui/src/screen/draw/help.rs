@@ -1,4 +1,4 @@
-//! What can be pressed.
+//! The overlay that lists all keys.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;

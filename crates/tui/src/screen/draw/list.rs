@@ -1,4 +1,4 @@
-//! The resources, each with both of its statuses.
+//! Draws the list of resources with both of their statuses.
 
 use ratatui::style::Style;
 
@@ -10,9 +10,9 @@ use crate::wrap::cut;
 
 /// `✓ Changes waiting`
 const STATUS: u16 = 18;
-const SHORTEST_NAME: u16 = 12;
-/// Less room than this for what there is to say says nothing.
-const SHORTEST_MESSAGE: u16 = 12;
+const MIN_NAME_WIDTH: u16 = 12;
+/// With less room than this, no message is shown.
+const MIN_MESSAGE_WIDTH: u16 = 12;
 
 pub(super) fn draw(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
     let columns = Columns::of(canvas.width());
@@ -41,9 +41,9 @@ pub(super) fn draw(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
             }
             Row::Resource { name, .. } => {
                 resource(model, name, paint, canvas, row, &columns);
-                if list.is_chosen(at) {
+                if list.is_selected(at) {
                     canvas.put(0, row, "▸", paint.strong());
-                    let style = if model.focus == Focus::List { paint.chosen() } else { paint.strong() };
+                    let style = if model.focus == Focus::List { paint.selected() } else { paint.strong() };
                     canvas.style_row(row, style);
                 }
             }
@@ -51,29 +51,29 @@ pub(super) fn draw(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Where the columns begin; 0 for one that there is no room for.
+/// The positions of the columns; 0 for a hidden one.
 struct Columns {
     name: u16,
     update: u16,
     runtime: u16,
     message: u16,
-    /// Only the marks of the statuses, no words.
+    /// Only the symbols of the statuses, no words.
     marks: bool,
 }
 
 impl Columns {
     fn of(width: u16) -> Columns {
         let statuses = 2 * STATUS + 2;
-        if width < statuses + SHORTEST_NAME {
-            // Two marks at the end of the row.
+        if width < statuses + MIN_NAME_WIDTH {
+            // Two symbols at the end of the row.
             let name = width.saturating_sub(8);
             return Columns { name, update: 3 + name, runtime: 5 + name, message: 0, marks: true };
         }
-        let name = (width / 3).clamp(SHORTEST_NAME, 40).min(width - statuses);
+        let name = (width / 3).clamp(MIN_NAME_WIDTH, 40).min(width - statuses);
         let update = 3 + name;
         let runtime = update + STATUS;
         let message = runtime + STATUS;
-        let message = if message + SHORTEST_MESSAGE <= width { message } else { 0 };
+        let message = if message + MIN_MESSAGE_WIDTH <= width { message } else { 0 };
         Columns { name, update, runtime, message, marks: false }
     }
 }

@@ -1,11 +1,11 @@
-//! The rows of the log that are in sight.
+//! Draws the visible rows of the log.
 
 use lilt_model::log::{Level, Source};
 use ratatui::style::{Color, Modifier, Style};
 
 use super::{Canvas, Paint};
 use crate::screen::model::{Focus, Model, PREFIX};
-use crate::screen::window::Shown;
+use crate::screen::window::LoadedLine;
 use crate::stream::{self, NAME_WIDTH};
 
 pub(super) fn draw(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
@@ -34,7 +34,7 @@ pub(super) fn draw(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
 }
 
 fn title(model: &Model) -> String {
-    let whose = match model.list.chosen() {
+    let whose = match model.list.selected() {
         Some(name) if !model.all => name.to_string(),
         _ => "all resources".to_owned(),
     };
@@ -48,8 +48,8 @@ fn title(model: &Model) -> String {
     words.join(" · ")
 }
 
-/// The cursor, or what kind of line it is, said without colour.
-fn mark(model: &Model, line: &Shown, first: bool, paint: &Paint, canvas: &mut Canvas<'_>, row: u16) {
+/// Draws the mark of the cursor or the level, which does not depend on colour.
+fn mark(model: &Model, line: &LoadedLine, first: bool, paint: &Paint, canvas: &mut Canvas<'_>, row: u16) {
     let (mark, style) = match line.level {
         _ if model.focus == Focus::Log && line.seq == model.pane.cursor => ("▸", paint.strong()),
         Level::Error if first => ("✗", level_style(Level::Error, paint)),
@@ -71,17 +71,17 @@ fn name_style(name: &str, paint: &Paint) -> Style {
     paint.colour(Color::Indexed(stream::colour_of(name)))
 }
 
-/// A row in parts of one style each: the line's own, that of its level, and what is searched for.
+/// Splits a row into parts of one style: the line's own, that of its level, and search matches.
 fn pieces<'a>(
     model: &Model,
-    line: &'a Shown,
+    line: &'a LoadedLine,
     part: std::ops::Range<usize>,
     paint: &Paint,
 ) -> Vec<(&'a str, Style)> {
     let text = &line.styled.text;
     let matches = model.pane.matches(text);
     let base = level_style(line.level, paint);
-    // Wherever the style may change.
+    // All positions where the style may change.
     let ends = line.styled.runs.iter().map(|(end, _)| *end);
     let edges = matches.iter().flat_map(|found| [found.start, found.end]);
     let mut places: Vec<usize> = ends.chain(edges).filter(|at| *at > part.start && *at < part.end).collect();

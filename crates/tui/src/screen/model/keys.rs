@@ -1,4 +1,4 @@
-//! What every key does.
+//! Handles key presses.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use lilt_api::UIResource;
@@ -11,8 +11,8 @@ use crate::screen::pane::Direction;
 use crate::status::{is_disabled, is_manual};
 use crate::terminal_mode::NO_DASHBOARD;
 
-/// Columns that a step to the side moves a log that is not wrapped.
-const SIDEWAYS: isize = 8;
+/// Columns by which an unwrapped log is scrolled sideways.
+const SCROLL_COLUMNS: isize = 8;
 
 pub(super) fn press(model: &mut Model, key: KeyEvent) -> Option<Effect> {
     if key.kind == KeyEventKind::Release {
@@ -101,7 +101,7 @@ fn normal(model: &mut Model, key: KeyCode) -> Option<Effect> {
         KeyCode::Char('?' | 'h') | KeyCode::F(1) => model.mode = Mode::Help,
         KeyCode::Char('q') => model.mode = Mode::Quit,
         KeyCode::Esc => leave(model),
-        KeyCode::Tab | KeyCode::BackTab => turn(model),
+        KeyCode::Tab | KeyCode::BackTab => switch_focus(model),
         KeyCode::Char('/') if model.focus == Focus::Log => model.mode = Mode::Search(String::new()),
         KeyCode::Char('/') => model.mode = Mode::Filter,
         KeyCode::Char('s') => model.mode = Mode::Search(String::new()),
@@ -125,7 +125,7 @@ fn normal(model: &mut Model, key: KeyCode) -> Option<Effect> {
     None
 }
 
-/// Keys that only change what is looked at.
+/// Handles keys that only change the view.
 fn look(model: &mut Model, key: KeyCode) {
     match key {
         KeyCode::Down | KeyCode::Char('j') => step(model, 1),
@@ -136,8 +136,8 @@ fn look(model: &mut Model, key: KeyCode) {
         KeyCode::End | KeyCode::Char('G') => model.list.step(isize::MAX),
         KeyCode::PageUp => model.pane.page(Direction::Older),
         KeyCode::PageDown | KeyCode::Char(' ') => model.pane.page(Direction::Newer),
-        KeyCode::Left => model.pane.shift(-SIDEWAYS),
-        KeyCode::Right => model.pane.shift(SIDEWAYS),
+        KeyCode::Left => model.pane.shift(-SCROLL_COLUMNS),
+        KeyCode::Right => model.pane.shift(SCROLL_COLUMNS),
         KeyCode::Char('f') => model.pane.toggle_follow(),
         KeyCode::Char('w') => model.pane.toggle_wrap(),
         KeyCode::Char('n') => search_on(model, Direction::Newer),
@@ -155,8 +155,8 @@ fn look(model: &mut Model, key: KeyCode) {
 }
 
 fn leave(model: &mut Model) {
-    if model.pane.is_seeking() {
-        model.pane.stop_seeking();
+    if model.pane.is_searching() {
+        model.pane.stop_search();
     } else if !model.pane.pattern.is_empty() {
         model.pane.pattern.clear();
     } else if model.whole || model.focus == Focus::Log {
@@ -170,7 +170,7 @@ fn leave(model: &mut Model) {
     }
 }
 
-fn turn(model: &mut Model) {
+fn switch_focus(model: &mut Model) {
     let hidden = model.areas().log.height < 2;
     model.focus = match model.focus {
         Focus::List if !hidden => Focus::Log,
@@ -196,7 +196,7 @@ fn search_on(model: &mut Model, direction: Direction) {
 }
 
 fn trigger(model: &mut Model) -> Option<Effect> {
-    let (name, resource) = model.chosen()?;
+    let (name, resource) = model.selected()?;
     let name = name.clone();
     if is_disabled(resource) {
         return refuse(model, format!("{name} is disabled: d enables it"));
@@ -214,7 +214,7 @@ fn reconnect(model: &mut Model) -> Option<Effect> {
 }
 
 fn cancel(model: &mut Model) -> Option<Effect> {
-    let (name, resource) = model.chosen()?;
+    let (name, resource) = model.selected()?;
     let name = name.clone();
     if resource.status.current_build.is_none() {
         return refuse(model, format!("{name} is not updating"));
@@ -224,7 +224,7 @@ fn cancel(model: &mut Model) -> Option<Effect> {
 }
 
 fn switch(model: &mut Model) -> Option<Effect> {
-    let (name, resource) = model.chosen()?;
+    let (name, resource) = model.selected()?;
     let name = name.clone();
     if name.is_tiltfile() {
         return refuse(model, "the Tiltfile cannot be disabled".into());
@@ -240,7 +240,7 @@ fn switch(model: &mut Model) -> Option<Effect> {
 }
 
 fn change_mode(model: &mut Model) -> Option<Effect> {
-    let (name, resource) = model.chosen()?;
+    let (name, resource) = model.selected()?;
     let name = name.clone();
     if name.is_tiltfile() {
         return refuse(model, "the Tiltfile is always loaded by itself".into());
@@ -255,7 +255,7 @@ fn change_mode(model: &mut Model) -> Option<Effect> {
 }
 
 fn open_endpoint(model: &mut Model) -> Option<Effect> {
-    let (name, resource) = model.chosen()?;
+    let (name, resource) = model.selected()?;
     match web_address(resource) {
         Some(address) => Some(Effect::Open(address.to_owned())),
         None => {
@@ -265,7 +265,7 @@ fn open_endpoint(model: &mut Model) -> Option<Effect> {
     }
 }
 
-/// The first endpoint that is a web page. Others are not given to a browser: a Tiltfile names them.
+/// Returns the first endpoint that is a web page. Other URLs of a Tiltfile are not passed to a browser.
 fn web_address(resource: &UIResource) -> Option<&str> {
     let links = resource.status.endpoint_links.iter().map(|link| link.url.as_str());
     links.into_iter().find(|url| url.starts_with("http://") || url.starts_with("https://"))
@@ -273,7 +273,7 @@ fn web_address(resource: &UIResource) -> Option<&str> {
 
 fn open_page(model: &mut Model) -> Option<Effect> {
     let Some(page) = model.address.clone() else { return refuse(model, NO_DASHBOARD.to_owned()) };
-    let address = match model.list.chosen() {
+    let address = match model.list.selected() {
         Some(name) if !model.all => format!("{page}r/{}/overview", encoded(name.as_str())),
         _ => page,
     };
@@ -292,7 +292,7 @@ fn copy(model: &mut Model) -> Option<Effect> {
         let line = model.pane.current()?;
         return Some(Effect::Copy("the line", line.styled.text.clone()));
     }
-    let (name, resource) = model.chosen()?;
+    let (name, resource) = model.selected()?;
     let pod = resource.status.k8s_resource_info.as_ref().map(|it| it.pod_name.clone());
     Some(match pod.filter(|pod| !pod.is_empty()) {
         Some(pod) => Effect::Copy("the pod's name", pod),

@@ -3,20 +3,20 @@ use lilt_model::{ResourceName, SpanId, Timestamp};
 
 use super::*;
 
-/// A log with a line for every number, of "a" and "b" in turn, and a pane that looks at it.
-struct Bench {
+/// A log with a line for every number, of "a" and "b" in turn, and a log view of it.
+struct TestPane {
     texts: Vec<String>,
     pane: Pane,
     reads: usize,
 }
 
-impl Bench {
-    fn new(count: u64) -> Bench {
+impl TestPane {
+    fn new(count: u64) -> TestPane {
         let texts: Vec<String> = (0..count).map(|number| format!("line {number}")).collect();
         let mut pane = Pane::new(false);
         pane.resize(20, 10);
         pane.grow(count);
-        let mut bench = Bench { texts, pane, reads: 0 };
+        let mut bench = TestPane { texts, pane, reads: 0 };
         bench.pane.window.restart_at(count);
         bench.read();
         bench
@@ -37,16 +37,16 @@ impl Bench {
         }
     }
 
-    /// As the loop does.
+    /// Reads pages as the main loop does.
     fn read(&mut self) {
-        while let Some(want) = self.pane.wants() {
+        while let Some(want) = self.pane.next_request() {
             let (from, until) = match want {
-                Want::Older { before } => (before.saturating_sub(256), before),
-                Want::Newer { from } => (from, (from + 256).min(self.texts.len() as u64)),
+                LogRequest::Older { before } => (before.saturating_sub(256), before),
+                LogRequest::Newer { from } => (from, (from + 256).min(self.texts.len() as u64)),
             };
             let lines = (from..until).map(|seq| self.line(seq));
-            let lines = lines.filter(|line| self.pane.window.scope.admits(line)).collect();
-            let reached = if matches!(want, Want::Older { .. }) { from } else { until };
+            let lines = lines.filter(|line| self.pane.window.scope.matches(line)).collect();
+            let reached = if matches!(want, LogRequest::Older { .. }) { from } else { until };
             self.pane.take(Page { want, lines, reached });
             self.reads += 1;
             assert!(self.reads < 10_000, "it reads for ever: {want:?}");
@@ -70,8 +70,8 @@ impl Bench {
 }
 
 #[test]
-fn the_end_is_followed_until_somebody_looks_back() {
-    let mut bench = Bench::new(100);
+fn end_is_followed_until_scrolled_back() {
+    let mut bench = TestPane::new(100);
     assert_eq!(bench.first_and_last(), ("line 90", "line 99"));
     bench.append(&["new"]);
     assert_eq!(bench.first_and_last(), ("line 91", "new"));
@@ -84,8 +84,8 @@ fn the_end_is_followed_until_somebody_looks_back() {
 }
 
 #[test]
-fn a_long_log_is_walked_with_a_small_window() {
-    let mut bench = Bench::new(1_000_000);
+fn long_log_is_scrolled_in_a_small_window() {
+    let mut bench = TestPane::new(1_000_000);
     assert!(bench.reads <= 2, "only what is near the end is read");
     for _ in 0..1000 {
         bench.pane.page(Direction::Older);
@@ -107,9 +107,9 @@ fn a_long_log_is_walked_with_a_small_window() {
 }
 
 #[test]
-fn a_search_goes_through_all_of_it_and_back() {
-    let mut bench = Bench::new(50_000);
-    let cursor = |bench: &Bench| bench.pane.current().map(|line| line.styled.text.clone()).unwrap();
+fn search_covers_whole_log_and_wraps() {
+    let mut bench = TestPane::new(50_000);
+    let cursor = |bench: &TestPane| bench.pane.current().map(|line| line.styled.text.clone()).unwrap();
     bench.pane.search("line 123".into());
     bench.read();
     assert_eq!(cursor(&bench), "line 12399");
@@ -119,7 +119,7 @@ fn a_search_goes_through_all_of_it_and_back() {
     bench.pane.search("LINE".into());
     bench.read();
     assert_eq!(cursor(&bench), "line 12398", "capitals count if there are some; it stays where it was");
-    assert!(!bench.pane.is_seeking());
+    assert!(!bench.pane.is_searching());
     bench.pane.go_to_begin();
     bench.read();
     bench.pane.search("line 49123".into());
@@ -132,25 +132,25 @@ fn a_search_goes_through_all_of_it_and_back() {
 }
 
 #[test]
-fn only_the_lines_of_the_scope_are_shown() {
-    let mut bench = Bench::new(100_000);
-    bench.pane.look_at(Scope { resource: Some(ResourceName::new("b")), source: None });
+fn only_lines_of_the_scope_are_shown() {
+    let mut bench = TestPane::new(100_000);
+    bench.pane.set_scope(Scope { resource: Some(ResourceName::new("b")), source: None });
     bench.read();
     assert_eq!(bench.first_and_last(), ("line 99981", "line 99999"));
     bench.append(&["of a", "of b"]);
     assert_eq!(bench.shown().last(), Some(&"of b"));
-    bench.pane.look_at(Scope { resource: Some(ResourceName::new("nobody")), source: None });
+    bench.pane.set_scope(Scope { resource: Some(ResourceName::new("nobody")), source: None });
     bench.read();
     assert!(bench.shown().is_empty());
 }
 
 #[test]
-fn a_line_taller_than_the_view_is_walked_by_rows() {
-    let mut bench = Bench::new(5);
+fn tall_line_is_scrolled_by_rows() {
+    let mut bench = TestPane::new(5);
     let tall: String = (0..30).map(|row| format!("{row:<20}")).collect();
     bench.append(&[&tall, "after"]);
     bench.pane.step(Direction::Older, 1);
-    let rows = |bench: &Bench| {
+    let rows = |bench: &TestPane| {
         let (first, last) = bench.first_and_last();
         (first.trim().to_owned(), last.trim().to_owned())
     };
@@ -166,8 +166,8 @@ fn a_line_taller_than_the_view_is_walked_by_rows() {
 }
 
 #[test]
-fn a_flood_is_skipped_not_read() {
-    let mut bench = Bench::new(10);
+fn flood_of_lines_is_skipped() {
+    let mut bench = TestPane::new(10);
     let before = bench.reads;
     bench.texts.extend((10..500_000).map(|number| format!("line {number}")));
     bench.pane.grow(500_000);
