@@ -1,4 +1,4 @@
-//! The object API of a session: its port, and where clients find it.
+//! Opens the port of the object API, and publishes its address for clients.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use lilt_model::Failure;
 use lilt_server::Credentials;
 use tokio::net::TcpListener;
 
-/// How long another process may hold the lock on the file.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for the lock on the file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The API's port with its credentials, told to clients as long as this lives.
+/// The API's port with its credentials, published until it is dropped.
 pub(crate) struct Announced {
     pub(crate) listener: Option<TcpListener>,
     pub(crate) credentials: Credentials,
@@ -46,7 +46,7 @@ impl Drop for Announced {
         let Some(file) = &self.file else { return };
         let (name, server) = (&self.context.name, &self.context.server);
         let taken_back = change(file, |text| {
-            // A session that began on the same port since has its own context there.
+            // A newer session on the same port has replaced the context.
             if contexts::context_has_server(text, name, server) {
                 contexts::remove_context(text, name)
             } else {
@@ -59,15 +59,15 @@ impl Drop for Announced {
     }
 }
 
-/// Changes the file while no other session does.
+/// Edits the file under its lock.
 fn change(file: &Path, edit: impl Fn(&str) -> Result<String, Failure>) -> Result<(), Failure> {
     let told = |failure: Failure| failure.detail(format!("in {}", file.display()));
     let unwritten =
         |error: std::io::Error| Failure::environment(format!("cannot write {}: {error}", file.display()));
-    // Tilt locks the file of this name, too.
+    // Tilt uses the same lock file.
     let mut lock_file = file.as_os_str().to_owned();
     lock_file.push(".lock");
-    let lock = files::lock(Path::new(&lock_file), PATIENCE, PAUSE).map_err(unwritten)?;
+    let lock = files::lock(Path::new(&lock_file), LOCK_TIMEOUT, PAUSE).map_err(unwritten)?;
     let text = String::from_utf8_lossy(&private_file::read(file)?.unwrap_or_default()).into_owned();
     let new = edit(&text).map_err(told)?;
     if new != text {

@@ -10,7 +10,7 @@ use lilt_model::size;
 use lilt_store::DEFAULT_LIMIT;
 use lilt_tui::stream::PrintedLines;
 
-/// The name by which it was called: `lilt`, or `tilt` through a link.
+/// Returns the name by which the program was called: `lilt`, or `tilt` through a link.
 pub(crate) fn program_name() -> String {
     let name = std::env::args_os().next().map(PathBuf::from);
     let name =
@@ -18,7 +18,7 @@ pub(crate) fn program_name() -> String {
     name.filter(|name| name == "tilt").unwrap_or_else(|| "lilt".to_owned())
 }
 
-/// lilt's own version.
+/// Returns lilt's own version.
 pub(crate) fn version() -> &'static str {
     BUILD.version
 }
@@ -60,17 +60,17 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// The same, whatever folder lilt is in.
+    /// Resolves paths against the current folder.
     pub(crate) fn absolute(self) -> std::io::Result<lilt_daemon::Project> {
         let Project { file, context, namespace, args } = self;
         Ok(lilt_daemon::Project { tiltfile: absolute(file)?, args, context, namespace })
     }
 }
 
-/// Returns the path of a Tiltfile from the root on.
+/// Returns the absolute path of a Tiltfile.
 pub(crate) fn absolute(path: PathBuf) -> std::io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
-    // Only the folder: a Tiltfile that is a link keeps its own name and place.
+    // Only the folder is resolved: a Tiltfile that is a link keeps its own path.
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     Ok(match (folder, path.file_name()) {
         (Some(folder), Some(name)) => folder.join(name),
@@ -151,7 +151,7 @@ pub(crate) enum Port {
     Auto,
     /// Any free one, chosen by the system.
     Random,
-    /// None, as Tilt's 0: a session without dashboard.
+    /// 0, as in Tilt: a session without dashboard.
     Disabled,
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Argumen
     definition.build();
     let adapted = cobra::adapt(&definition, typed)
         .map_err(|error| definition.error(clap::error::ErrorKind::InvalidValue, error))?;
-    // A command can be used once: parsing changes it.
+    // Parsing changes the definition, so it needs a new one.
     let matches = self::definition().try_get_matches_from(adapted)?;
     Arguments::from_arg_matches(&matches)
 }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arguments_are_consistent() {
+    fn command_line_definition_is_consistent() {
         definition().debug_assert();
     }
 }

@@ -25,7 +25,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
     if let Some(code) = custom::run(&demo).await? {
         return Ok(code);
     }
-    // Without a terminal nobody could press Ctrl-C or edit a file.
+    // Without a terminal the user could neither press Ctrl-C nor edit a file.
     let once = demo.once || !terminal::is_terminal();
     let bound = session::bind(&demo.web).await?;
     let unpacked = Unpacked::create().await?;

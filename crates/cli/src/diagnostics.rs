@@ -1,4 +1,4 @@
-//! What lilt says about itself: on stderr, and only for those who ask.
+//! Diagnostics of lilt on stderr, with --verbose, --debug or --klog.
 
 use clap::Args;
 use tracing::Level;
@@ -23,15 +23,15 @@ pub(crate) struct Verbosity {
 }
 
 impl Verbosity {
-    /// Starts to print. Without any of the flags nothing is set up, and nothing is paid.
+    /// Installs the subscriber, if one of the flags is set.
     pub(crate) fn start(self) {
         let Some(targets) = self.targets() else { return };
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(std::io::stderr)
             .with_ansi(lilt_host::terminal::has_coloured_stderr())
-            // A reader of stderr that went away must not end the session.
+            // A closed stderr must not end the session.
             .log_internal_errors(false);
-        // Only one is ever started: this is the program's own main.
+        // Cannot fail: it is installed once, by `main`.
         let _ = tracing_subscriber::registry().with(targets).with(lines).try_init();
     }
 
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flag_shows_its_part() {
+    fn each_flag_enables_its_targets() {
         let quiet = Verbosity::default();
         let verbose = Verbosity { verbose: true, ..quiet };
         let debug = Verbosity { debug: true, ..quiet };

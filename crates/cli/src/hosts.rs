@@ -1,4 +1,4 @@
-//! Names of what stands before the web port, as the user gives them: a proxy, a tunnel.
+//! Host names of proxies and tunnels in front of the web port.
 
 use lilt_model::Failure;
 

@@ -1,4 +1,4 @@
-//! The `lilt` command: arguments become settings, settings become one command. Through a link named `tilt` it is
+//! The `lilt` program: parses arguments and runs a command. Called through a link named `tilt` it behaves
 //! the same.
 
 mod api;
@@ -25,15 +25,15 @@ use nix::sys::signal::Signal;
 use command_line::{Alpha, Command};
 
 fn main() -> ExitCode {
-    // A script's shell starts background jobs with these ignored.
+    // A script's shell starts background jobs with these signals ignored.
     lilt_host::signals::restore_defaults(&[Signal::SIGINT, Signal::SIGQUIT]);
-    // Not a command for people, and it should take no time: see `lilt_host::process::Guardian`.
+    // An internal command that must start fast: see `lilt_host::process::Guardian`.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == lilt_host::process::GUARDIAN_ARGUMENT) {
         return guard();
     }
     let arguments = match command_line::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
-        Err(error) => return answer(&error),
+        Err(error) => return print_usage(&error),
     };
     let verbosity = arguments.verbosity;
     verbosity.start();
@@ -83,37 +83,37 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        // `lilt dump webview | head -1` is no failure.
+        // A closed stdout is no failure: `lilt dump webview | head -1`.
         Err(error) if is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             ExitCode::FAILURE
         }
     }
 }
 
-/// Returns whether a command failed because nobody reads its output any more.
+/// Returns whether a command failed because its output was closed.
 fn is_closed(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<std::io::Error>();
     error.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// Prints why the command failed.
-fn complain(error: &anyhow::Error) {
+fn print_error(error: &anyhow::Error) {
     match error.downcast_ref::<Failure>() {
         Some(failure) => terminal::complain(&format!("Error: {failure}\n")),
         None => terminal::complain(&lilt_model::os_error::plain(&format!("Error: {error:#}\n"))),
     }
 }
 
-/// Help, the version or a complaint, to where it belongs. A wrong argument is 1, as everything is that Tilt refuses.
-fn answer(error: &clap::Error) -> ExitCode {
+/// Prints help, the version or an error of the arguments. The exit code of wrong arguments is 1, as in Tilt.
+fn print_usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayVersion => terminal::line(&commands::version::text()),
-        // No command, or none of a group: that is a question, not a mistake.
+        // A missing command prints the help.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => terminal::print(&error.render().to_string()),
         _ => {
-            // A reader that went away is told nothing.
+            // The output may be closed.
             let _ = error.print();
         }
     }
@@ -126,7 +126,7 @@ fn guard() -> ExitCode {
     match lilt_host::process::run_guardian() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&anyhow::Error::new(error).context("this command is lilt's own"));
+            print_error(&anyhow::Error::new(error).context("this command is lilt's own"));
             ExitCode::FAILURE
         }
     }
@@ -138,10 +138,10 @@ fn run_verb(verb: impl Future<Output = lilt_kubectl::Outcome>) -> anyhow::Result
 
 fn block_on(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     lilt_host::memory::limit_malloc_arenas();
-    // Two threads: the loop and the terminal never wait for an archive being packed.
+    // Two threads: packing an archive must not block the loop and the terminal.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let result = runtime.block_on(command);
-    // A blocking call that is stuck must not keep the shell's prompt away.
+    // A stuck blocking call must not delay the exit.
     runtime.shutdown_timeout(std::time::Duration::from_millis(100));
     result
 }

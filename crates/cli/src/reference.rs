@@ -1,8 +1,8 @@
-//! The commands as Markdown pages, made from their definitions.
+//! The Markdown pages of the commands, generated from their definitions.
 
 use clap::{Arg, ArgAction, Command};
 
-/// What is true of all commands.
+/// What applies to all commands.
 const INTRODUCTION: &str = "\
 # Commands
 
@@ -25,7 +25,7 @@ and SIGHUP end `up` with 0 and `ci` with 1.
 **Variables.** [Environment variables](../reference/environment.md) lists those that lilt reads.
 ";
 
-/// File names with their texts: one page per command, and `README.md` that lists them.
+/// Returns file names with texts: one page per command, and `README.md` that lists them.
 pub(crate) fn pages(definition: Command) -> Vec<(String, String)> {
     let mut root = definition.term_width(0);
     root.build();
@@ -37,7 +37,7 @@ pub(crate) fn pages(definition: Command) -> Vec<(String, String)> {
     pages
 }
 
-/// A command with its whole name, and all below it. `help` explains itself.
+/// Collects a command with its full name, and its subcommands except `help`.
 fn collect<'a>(command: &'a Command, above: String, commands: &mut Vec<(String, &'a Command)>) {
     let path = if above.is_empty() {
         command.get_name().to_owned()
@@ -90,7 +90,7 @@ fn page(path: &str, command: &Command) -> String {
     text
 }
 
-/// Flags that every command has stand on the first page alone.
+/// Returns the documented arguments. Global flags are only on the first page.
 fn shown(command: &Command) -> impl Iterator<Item = &Arg> {
     let is_root = command.get_name() == "lilt";
     let own = move |arg: &&Arg| is_root || !(arg.is_global_set() || arg.get_id() == "help");
@@ -146,7 +146,7 @@ fn takes_value(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-/// A text in one cell of a table.
+/// Escapes a text for a table cell.
 fn cell(text: &str) -> String {
     text.replace('\n', " ").replace('|', "\\|")
 }

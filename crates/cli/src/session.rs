@@ -1,4 +1,4 @@
-//! A session with everything around it: web port, logs, store and terminal.
+//! Composes a session: web port, object API, log, store, terminal and the daemon's loop.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -27,10 +27,10 @@ use crate::arguments::{self, BUILD, Port, Project, SessionOptions, WatchMode, We
 use crate::signals::Signals;
 use crate::{api, hosts, session_menu, snapshot, token};
 
-/// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
+/// Requests that may wait for a turn of the loop; further ones wait in their sockets.
 const REQUESTS: usize = 64;
 
-/// What to run.
+/// What to run, from the arguments of a command.
 pub(crate) struct Plan {
     /// The command that runs it, such as `up`.
     pub(crate) command: &'static str,
@@ -38,28 +38,28 @@ pub(crate) struct Plan {
     pub(crate) mode: Mode,
     pub(crate) forwards: bool,
     pub(crate) live_update: Option<Transport>,
-    /// Where to write what is known at the end.
+    /// The file for the snapshot at the end.
     pub(crate) snapshot: Option<PathBuf>,
     pub(crate) terminal_mode: TerminalMode,
-    /// Which lines of log to print.
+    /// Which log lines to print.
     pub(crate) lines: StreamOptions,
-    /// How long `ci` may take if the Tiltfile does not say.
+    /// The timeout of `ci` if the Tiltfile has none.
     pub(crate) ci_timeout: Option<std::time::Duration>,
-    /// Given to commands and to the Tiltfile.
+    /// Variables for commands and the Tiltfile.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) session: SessionOptions,
 }
 
-/// A port that is held, so that its number can be told before anything runs. From here on Ctrl-C is heard.
+/// An open port with token, folder and signal handlers; nothing runs yet.
 pub(crate) struct Bound {
     /// None: the session has no dashboard.
     listener: Option<Listener>,
     pub(crate) host: String,
-    /// 0 without dashboard, as in Tilt: it names the session's API context.
+    /// 0 without dashboard, as in Tilt. It is part of the name of the session's API context.
     pub(crate) port: u16,
-    /// Owns the token that the port asks for.
+    /// Owns the token of the port.
     owner: Option<AuthOwner>,
-    /// Names of proxies and tunnels before the port.
+    /// Host names of proxies and tunnels in front of the port.
     further_hosts: Vec<String>,
     folder: SessionDir,
     cancel: CancellationToken,
@@ -71,7 +71,7 @@ impl Bound {
         self.owner.as_ref().map(AuthOwner::auth)
     }
 
-    /// Where a browser finds the page, and is let in once; none without dashboard.
+    /// Returns the address of the page with a one-time code; none without dashboard.
     pub(crate) fn link(&self) -> Result<Option<String>, Failure> {
         if self.listener.is_none() {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Bound {
         sign_in::link(&address, keys.as_deref(), CodeLifetime::UntilSessionEnds).map(Some)
     }
 
-    /// Lets other commands find the session, and says the first lines on the terminal.
+    /// Publishes the session's record for other commands, and prints the first lines.
     pub(crate) fn announce(&self, command: &str, tiltfile: &Path) -> anyhow::Result<()> {
         let running = SessionRecord {
             pid: std::process::id(),
@@ -98,7 +98,7 @@ impl Bound {
         let status = self.link()?.map_or("(without browser UI)".to_owned(), |link| format!("on {link}"));
         terminal::line(&format!("Tilt started {status}"));
         let has_dashboard = self.listener.is_some();
-        if let Some(words) = reachable(&self.host, self.owner.is_some()).filter(|_| has_dashboard) {
+        if let Some(words) = exposure_warning(&self.host, self.owner.is_some()).filter(|_| has_dashboard) {
             terminal::line(&words);
         }
         let compatible = lilt_model::COMPATIBLE_TILT_VERSION;
@@ -107,7 +107,7 @@ impl Bound {
     }
 }
 
-/// An open port that nobody is served at yet. Ctrl-C still ends the process at once.
+/// An open port that is not served yet. Ctrl-C still ends the process at once.
 pub(crate) struct OpenPort {
     /// None: the session has no dashboard.
     listener: Option<Listener>,
@@ -117,7 +117,7 @@ pub(crate) struct OpenPort {
 }
 
 impl OpenPort {
-    /// Creates the session's token and folder, and begins to handle signals.
+    /// Creates the session's token and folder, and installs signal handlers.
     pub(crate) fn start(self) -> anyhow::Result<Bound> {
         let OpenPort { listener, host, further_hosts, keeps_token } = self;
         let port = listener.as_ref().map_or(0, Listener::port);
@@ -145,8 +145,8 @@ pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
     open_port(web).await?.start()
 }
 
-/// What it means to listen where others can reach it.
-fn reachable(host: &str, asks: bool) -> Option<String> {
+/// Returns the warning about a host that other machines can reach.
+fn exposure_warning(host: &str, asks: bool) -> Option<String> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let loopback =
         bare.parse::<std::net::IpAddr>().map_or(is_localhost(bare), |address| address.is_loopback());
@@ -158,7 +158,7 @@ fn reachable(host: &str, asks: bool) -> Option<String> {
     })
 }
 
-/// Opens the port that was asked for, or the next free one, or none; the last says whether it was not just any.
+/// Opens the requested port, the next free one, or none. The last value is whether the number was chosen, not random.
 async fn open(web: &Web) -> Result<(Option<Listener>, String, bool), Failure> {
     if web.web_mode == WebMode::Local {
         let message = "--web-mode=local: lilt carries its page and starts no server for it";
@@ -196,7 +196,7 @@ async fn open(web: &Web) -> Result<(Option<Listener>, String, bool), Failure> {
     Err(Failure::environment("no port is free"))
 }
 
-/// Names the process that holds the port, if it is known.
+/// Returns the error that names the process on the port, if it is known.
 fn port_in_use(address: SocketAddr) -> Failure {
     let port = address.port();
     let failure = Failure::from(BindError::InUse(address));
@@ -212,7 +212,7 @@ fn port_in_use(address: SocketAddr) -> Failure {
     }
 }
 
-/// Runs a session to its end. `beside` runs along with it and may end it by cancelling.
+/// Runs a session to its end. `beside` runs concurrently and may cancel it.
 pub(crate) async fn run<F: Future<Output = ()>>(
     mut plan: Plan,
     bound: Bound,
@@ -222,7 +222,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let cancel = bound.cancel;
     let command = format!("lilt {}", plan.command);
     let limit = plan.session.log_limit;
-    // Nothing on disk: only what is in memory is kept.
+    // With a limit of 0 nothing is written to disk.
     let logs_folder = (limit > 0).then(|| bound.folder.path().to_owned());
     let (logs, log_reader) = LogWriter::open_limited(logs_folder, limit, lilt_host::clock::now);
     let (writer, queries, reader) = lilt_store::open(log_reader);
@@ -284,7 +284,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let settings = settings(plan, &bound.host, bound.port, &bound.folder)?;
     let session = async {
         let ended = lilt_daemon::run(settings, incoming, store, logs, cancel.clone()).await;
-        // Page and terminal see the end of it before they end.
+        // Page and terminal show the end of the session before they close.
         outputs.cancel();
         ended
     };
@@ -299,14 +299,14 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     if let Some((path, reader)) = snapshot
         && let Err(failure) = snapshot::write(reader, &path).await
     {
-        // How the session ended counts, not that nobody will be able to look at it.
+        // A failed snapshot does not change the result of the session.
         terminal::aside(&failure.to_string());
     }
     shown?;
     Ok(ended?)
 }
 
-/// Puts warnings about access into the session's log.
+/// Returns a function that logs warnings about access.
 fn warnings(logs: &LogWriter) -> Warn {
     let logs = logs.clone();
     Box::new(move |text| {
@@ -327,7 +327,7 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         mode: plan.mode,
         forwards: plan.forwards,
         live_update: plan.live_update,
-        // Other programs may not know the names below localhost.
+        // Other programs may not resolve names below localhost.
         forward_host: if is_localhost(host) { DEFAULT_HOST } else { host }.to_owned(),
         ci_timeout: plan.ci_timeout,
         output: files::own_output(),
@@ -340,14 +340,14 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         node_commands: lilt_daemon::node_commands_from_environment(),
         plugin_output: match plan.terminal_mode {
             TerminalMode::Stream | TerminalMode::None => PluginOutput::default().with_terminal(),
-            // They read keys.
+            // Prompts of plugins would conflict with the keys.
             TerminalMode::Prompt | TerminalMode::Ui => PluginOutput::default(),
         },
         ..settings
     })
 }
 
-/// Prepares what the commands of a Tiltfile need that is loaded without a session: they speak to the one that runs, if any.
+/// Prepares the environment of a Tiltfile's commands without a session. They use the running session, if there is one.
 pub(crate) fn environment_without_session(
     project: &lilt_daemon::Project,
     folder: &SessionDir,
@@ -357,7 +357,7 @@ pub(crate) fn environment_without_session(
     CommandEnvironment::prepare(folder, project, &host, port.unwrap_or(DEFAULT_PORT))
 }
 
-/// The settings of a command that runs no session. The folder holds what commands need.
+/// Returns the settings of a command that runs no session. The folder contains files for the commands of the Tiltfile.
 pub(crate) fn settings_without_session(
     subcommand: &'static str,
     project: Project,
@@ -375,8 +375,8 @@ pub(crate) fn plugin_output() -> PluginOutput {
     PluginOutput::new(terminal::aside).with_terminal()
 }
 
-/// Warns of sessions from [`sessions::describe_deploying`], if there are any.
-pub(crate) fn warn_of(running: &[String]) {
+/// Prints a warning about the sessions of [`sessions::describe_deploying`].
+pub(crate) fn warn_about_sessions(running: &[String]) {
     if !running.is_empty() {
         terminal::aside(&format!("warning: this Tiltfile is already running: {}", running.join("; ")));
     }

@@ -1,4 +1,4 @@
-//! The sessions of this user that run now, for their pages, which lead to one another.
+//! The running sessions of this user, for the menu of the page.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use lilt_client::{Client, sign_in};
 use lilt_model::auth::{AuthKeys, CodeLifetime};
 use lilt_server::RunningSession;
 
-/// How long the links of the menu work: it may stay open for a while.
+/// How long the links of the menu are valid: it may stay open for a while.
 const LINK_LIFETIME: CodeLifetime = CodeLifetime::Limited(Duration::from_secs(600));
 
 /// Returns the sessions that have a page.
@@ -21,11 +21,11 @@ pub(crate) fn entries() -> Vec<RunningSession> {
         addresses: running.addresses.iter().map(|address| address.ip().to_string()).collect(),
         current: false,
     };
-    // Port 0: it has no page.
+    // Sessions with port 0 have no page.
     sessions::running().into_iter().filter(|running| running.port != 0).map(entry).collect()
 }
 
-/// The page of a session, with a code that lets this user's browser in.
+/// Returns the address of a session's page, with a one-time code.
 fn link(running: &SessionRecord) -> String {
     let address = Client::new(&running.host, running.port).address();
     let keys = running.token.as_deref().map(|token| AuthKeys::new(Arc::from(token)));

@@ -1,4 +1,4 @@
-//! A session's end on disk, in the form of Tilt's snapshots: the view, and when it was made.
+//! Writes snapshots in Tilt's format: the view, and its time.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use lilt_model::Failure;
 use lilt_server::view::{Reports, SNAPSHOT_BEGIN, snapshot_end, snapshot_view};
 use lilt_store::Reader;
 
-/// Writes all that a store knows, and what its session left.
+/// Writes the content of a store as a snapshot.
 pub(crate) async fn write(reader: Reader, path: &Path) -> Result<(), Failure> {
     let reports = Reports::query(&reader).await;
     let all = || -> std::io::Result<()> {

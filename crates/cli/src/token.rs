@@ -1,6 +1,6 @@
 //! The token of a session's web port.
 //!
-//! Every session has a token of its own, in the file by which other commands find the session. With `--keep-token` it is
+//! Every session has its own token, in the file by which other commands find the session. With `--keep-token` it is
 //! kept for the port, so that browsers stay signed in from one session to the next.
 
 use std::path::Path;
@@ -11,12 +11,12 @@ use lilt_model::Failure;
 use lilt_model::auth::new_token;
 use lilt_server::AuthOwner;
 
-/// Whether the user wants a session without a token.
+/// Returns whether authentication is disabled.
 fn is_disabled() -> bool {
     environment::variable(environment::TILT_DISABLE_HUD_AUTH).is_some_and(|value| value == "1")
 }
 
-/// Creates the token of a session, or reads the kept one. None if the user wants none.
+/// Creates the token of a session, or reads the kept one. None if authentication is disabled.
 pub(crate) fn of_session(port: u16, is_kept: bool, folder: &Path) -> Result<Option<AuthOwner>, Failure> {
     if is_disabled() {
         return Ok(None);
@@ -42,7 +42,7 @@ pub(crate) fn of_session(port: u16, is_kept: bool, folder: &Path) -> Result<Opti
     Ok(Some(AuthOwner::new(token, lilt_host::clock::now, Box::new(save)).with_kept_token(is_kept)))
 }
 
-/// Creates the token of a port that no other command asks for anything.
+/// Creates the token of a snapshot's page, which no other command uses.
 pub(crate) fn of_viewer() -> Result<Option<AuthOwner>, Failure> {
     if is_disabled() {
         return Ok(None);

@@ -9,22 +9,22 @@ use lilt_model::auth::{BROWSER_LIFETIME, CodeLifetime};
 
 use crate::sign_in::{self, CurrentKeys};
 
-/// A program that hands the address on to a running browser ends by then; one that is the browser stays.
-const HAND_OVER: Duration = Duration::from_secs(3);
+/// How long to wait for a program that passes the address to a running browser; the browser itself keeps running.
+const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Opens an address, or says why it cannot be opened.
+/// Opens an address; the error is the reason why it cannot be opened.
 pub async fn open(address: &str) -> Result<(), String> {
     let Some(argv) = command(address, &environment::variable) else {
         return Err("no browser here".to_owned());
     };
     let program = argv[0].clone();
     let launch = Launch { argv, dir: PathBuf::from("/"), env: Vec::new(), unset: Vec::new() };
-    match tokio::time::timeout(HAND_OVER, run_detached(&launch)).await {
+    match tokio::time::timeout(HAND_OVER_TIMEOUT, run_detached(&launch)).await {
         Ok(Ok(exit)) if !exit.success() => {
             Err(format!("cannot open the browser: {program} ended with {exit}"))
         }
         Ok(Err(failure)) => Err(format!("cannot open the browser: {}", failure.message)),
-        // It has handed the address over, or is the browser itself, which goes on without us.
+        // It has passed the address on, or is the browser itself, which keeps running.
         Ok(Ok(_)) | Err(_) => Ok(()),
     }
 }
@@ -48,9 +48,9 @@ pub async fn open_signed_in(address: String, keys: Option<CurrentKeys>) -> Strin
     }
 }
 
-/// How to open an address; none where nobody would see it.
+/// Returns the command that opens an address; none without a display.
 fn command(address: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Vec<String>> {
-    // What the user named is used everywhere: editors that work over ssh set it.
+    // `BROWSER` is used everywhere: editors that work over ssh set it.
     if let Some(named) = variable(environment::BROWSER) {
         let first = named.split(':').find(|part| !part.trim().is_empty())?;
         let mut argv: Vec<String> =
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_browser_comes_first() {
+    fn browser_variable_has_precedence() {
         let opened = with(&[("BROWSER", "firefox -P work:chromium"), ("SSH_CONNECTION", "1 2 3 4")]);
         assert_eq!(opened.unwrap(), ["firefox", "-P", "work", "http://localhost:10350/"]);
         let opened = with(&[("BROWSER", "browse --to=%s --quiet")]);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_opened_where_nobody_would_see_it() {
+    fn browser_is_not_opened_over_ssh_or_without_display() {
         if cfg!(target_os = "linux") {
             assert_eq!(with(&[]), None);
         }

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contexts_are_added_and_removed_and_others_stay() {
+    fn contexts_are_added_and_removed_individually() {
         let before = "apiVersion: v1\nkind: Config\nclusters:\n- name: other\n  cluster: {server: 'https://o'}\ncontexts: []\nusers: []\n";
         let session = SessionContext {
             name: "tilt-default".into(),

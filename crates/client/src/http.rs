@@ -17,34 +17,34 @@ use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
 use tokio_util::task::AbortOnDropHandle;
 
-/// No proof is longer.
+/// The maximum length of a proof.
 const MAX_PROOF_BYTES: usize = 1024;
 
-/// Where a session answers. Every request is a connection of its own: commands ask once or twice.
+/// The client of one session. Every request has its own connection: commands send one or two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     host: String,
     port: u16,
-    /// Where to connect. Empty: whatever the name stands for.
+    /// Where to connect. Empty: the addresses that the name resolves to.
     addresses: Vec<SocketAddr>,
-    /// Of the session, if it is known.
+    /// The token of the session, if it is known.
     token: Option<ClientToken>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ClientToken {
-    /// Of a session that runs and listens on the port.
+    /// The token of the session that listens on the port.
     Running(Arc<str>),
-    /// Kept for the port, which may belong to anybody by now. It is sent after the session has proved that it knows it.
+    /// A token stored for the port, on which another process may listen. It is sent after the session has proved that it knows it.
     Stored(Arc<str>),
 }
 
-/// A response whose body may go on for long: read it chunk by chunk.
+/// A response whose body is read chunk by chunk.
 #[derive(Debug)]
 pub struct HttpResponse {
     headers: HeaderMap,
     body: Incoming,
-    /// Drives the connection as long as the response is read.
+    /// Drives the connection while the response is read.
     _connection: AbortOnDropHandle<()>,
 }
 
@@ -76,14 +76,14 @@ impl HttpResponse {
 }
 
 impl Client {
-    /// A client of whatever listens there, without a token.
+    /// Creates a client without a token.
     pub fn new(host: &str, port: u16) -> Client {
-        // All interfaces is where to listen, not where to call.
+        // An unspecified address is for listening, not for connecting.
         let host = match host {
             "" | "0.0.0.0" | "::" | "[::]" => "localhost",
             host => host,
         };
-        // Not by the resolver: what answers to `localhost` must be this machine.
+        // Without the resolver: `localhost` must be this machine.
         let addresses = match host {
             host if is_localhost(host) => [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]
                 .map(|address| SocketAddr::new(address, port))

@@ -47,7 +47,7 @@ impl PageSocket {
         self.0.send(Message::text(message.to_string())).map_err(into_io)
     }
 
-    /// Says goodbye. The session may have ended already.
+    /// Closes the socket. The session may have ended already.
     pub fn close(mut self) {
         let _ = self.0.close(None);
     }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_go_both_ways_and_silence_is_a_timeout() {
+    fn socket_sends_and_receives_and_times_out() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = std::thread::spawn(move || {

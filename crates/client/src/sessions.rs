@@ -1,6 +1,6 @@
 //! The sessions of this user that run now, and which of them a command means.
 //!
-//! Every session writes who it is into its private folder. The folder's lock tells whether it lives (see
+//! Every session writes a record into its private folder. The folder's lock shows whether it is running (see
 //! `host::session_dir`), so one that was killed is never found.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Client, sign_in};
 
-/// Where a session is if nobody says otherwise.
+/// The default address of a session.
 pub const DEFAULT_PORT: u16 = 10350;
 pub const DEFAULT_HOST: &str = "localhost";
 
 const RECORD_FILE: &str = "session.json";
 
-/// For commands that speak to a session.
+/// The flags of commands that connect to a session.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Connect {
     /// Port of the session; else TILT_PORT, else the session of this folder, else the only one, else 10350
@@ -33,7 +33,7 @@ pub struct Connect {
     pub host: Option<String>,
 }
 
-/// What a session writes into its folder about itself.
+/// The record that a session writes into its folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRecord {
     pub pid: u32,
@@ -80,7 +80,7 @@ impl SessionRecord {
         let is_held = match bare.parse::<IpAddr>() {
             Ok(address) => !address.is_unspecified() && is_held(address),
             Err(_) if is_localhost(bare) => {
-                // Where this machine lacks IPv6, nobody else has that address either.
+                // Without IPv6 on this machine, no other process has that address either.
                 is_localhost(&self.host)
                     || (is_held(Ipv4Addr::LOCALHOST.into()) && is_held(Ipv6Addr::LOCALHOST.into()))
             }
@@ -120,7 +120,7 @@ pub fn running() -> Vec<SessionRecord> {
             None
         })
     });
-    // One that is just starting or of another version is not known; its port can still be named.
+    // A starting session, or one of another version, is unknown; its port can still be given.
     let mut sessions: Vec<SessionRecord> =
         texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
     sessions.sort_by_key(|session| (session.started, session.pid));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_the_only_session_or_that_on_the_default_port_is_chosen() {
+    fn only_session_or_default_port_is_chosen_elsewhere() {
         assert_eq!(picked(&[], "/c"), Ok(None));
         assert_eq!(picked(&[session("/a/Tiltfile", 1)], "/c"), Ok(Some(1)));
         let two = [session("/a/Tiltfile", 1), session("/b/Tiltfile", DEFAULT_PORT)];
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn client_names_the_session_by_an_address_that_it_holds() {
+    fn client_uses_an_address_of_the_session() {
         let session = |host: &str, addresses: &[&str]| SessionRecord {
             host: host.into(),
             addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),

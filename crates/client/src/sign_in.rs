@@ -1,4 +1,4 @@
-//! What lets a browser in: links with one-time codes, and tokens that are stored for a port.
+//! Sign-in of browsers: links with one-time codes, and tokens stored for a port.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use lilt_host::{environment, files, private_file};
 use lilt_model::Failure;
 use lilt_model::auth::{AuthKeys, CodeLifetime};
 
-/// The shortest text that is taken for a token; a file that was cut off is not.
+/// The minimum length of a token, to detect a truncated file.
 const MIN_TOKEN_LENGTH: usize = 32;
 
 fn token_file(port: u16) -> Option<PathBuf> {
@@ -25,7 +25,7 @@ pub fn load_token(port: u16) -> Result<Option<Arc<str>>, Failure> {
 
 /// Stores a token for the next sessions on a port.
 pub fn store_token(port: u16, token: &str) -> Result<(), Failure> {
-    // Without a home it is for this session only.
+    // Without a home folder it is not stored.
     let Some(path) = token_file(port) else { return Ok(()) };
     files::save_private(&path, token.as_bytes()).map_err(|error| {
         Failure::environment(format!("cannot keep the token in {}: {error}", path.display()))

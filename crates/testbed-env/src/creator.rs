@@ -46,7 +46,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_creator_is_alive_as_long_as_its_process() {
+    fn creator_is_alive_while_its_process_runs() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let creator = Creator { pid: child.id(), started: started(child.id()).unwrap() };
         assert!(creator.is_alive());

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn two_projects_are_apart_and_go_when_dropped() {
+    fn projects_are_separate_and_removed_on_drop() {
         let (first, second) = (Project::new(&[("a", "1")]), Project::new(&[("a", "2")]));
         assert_ne!(first.path(), second.path());
         let path = first.path().to_owned();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_removes_the_folder() {
+    fn panic_removes_the_folder() {
         let mut path = PathBuf::new();
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let project = Project::new(&[("a", "1")]);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_the_dead_are_swept_and_those_of_the_living_kept() {
+    fn folders_of_ended_processes_are_swept() {
         let ours = Project::new(&[]);
         let this = Creator::this();
         let dead = std::env::temp_dir().join(format!("{PREFIX}{}-{}-77", this.pid, this.started + 1));

@@ -13,7 +13,7 @@ fn is_removed(bed: &Bed, name: &str) -> bool {
 }
 
 #[test]
-fn its_environment_leads_to_its_cluster_and_its_engine() {
+fn environment_selects_cluster_and_engine() {
     let bed = Bed::get();
     assert!(Path::new(bed.kubeconfig()).is_file());
     assert!(bed.docker_host().starts_with("unix:///"));
@@ -27,14 +27,14 @@ fn its_environment_leads_to_its_cluster_and_its_engine() {
 }
 
 #[test]
-fn a_failure_says_what_the_client_said() {
+fn failure_contains_client_output() {
     let reason = Bed::get().try_kubectl(&["get", "pod", "no-such-pod"]).unwrap_err();
     assert!(reason.contains("kubectl get pod no-such-pod failed"), "{reason}");
     assert!(reason.contains("\"no-such-pod\" not found"), "{reason}");
 }
 
 #[test]
-fn a_pod_runs_in_the_namespace_of_its_kubeconfig_and_goes_with_it() {
+fn pod_runs_in_namespace_and_is_deleted_with_it() {
     let bed = Bed::get();
     let namespace = bed.namespace("env");
     let variables: Vec<(&str, &str)> = namespace.variables().collect();
@@ -54,7 +54,7 @@ fn a_pod_runs_in_the_namespace_of_its_kubeconfig_and_goes_with_it() {
 }
 
 #[test]
-fn two_namespaces_are_apart() {
+fn namespaces_are_separate() {
     let bed = Bed::get();
     let (first, second) = (bed.namespace("env"), bed.namespace("env"));
     first.kubectl(&["create", "configmap", "settings"]);
@@ -62,7 +62,7 @@ fn two_namespaces_are_apart() {
 }
 
 #[test]
-fn a_panic_removes_the_namespace() {
+fn panic_removes_the_namespace() {
     let bed = Bed::get();
     let mut name = String::new();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -76,7 +76,7 @@ fn a_panic_removes_the_namespace() {
 
 /// This test starts itself twice as a child: one that is killed with a namespace in its hands, one that comes later.
 #[test]
-fn what_a_killed_test_left_is_swept_by_the_next() {
+fn namespace_of_killed_test_is_swept() {
     const ROLE: &str = "LILT_TESTBED_ENV_ROLE";
     const FILE: &str = "LILT_TESTBED_ENV_FILE";
     let bed = Bed::get();
@@ -113,7 +113,7 @@ fn what_a_killed_test_left_is_swept_by_the_next() {
 }
 
 #[test]
-fn a_free_port_can_be_taken() {
+fn free_port_can_be_bound() {
     let port = free_port();
     std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
 }

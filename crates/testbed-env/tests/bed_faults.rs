@@ -3,7 +3,7 @@
 use lilt_testbed_env::Bed;
 
 #[test]
-fn a_restarted_api_server_answers_with_what_it_knew() {
+fn restarted_api_server_keeps_objects() {
     let bed = Bed::get();
     let _alone = bed.alone();
     let namespace = bed.namespace("faults");
@@ -13,7 +13,7 @@ fn a_restarted_api_server_answers_with_what_it_knew() {
 }
 
 #[test]
-fn a_stopped_registry_comes_back_when_its_handle_is_dropped() {
+fn stopped_registry_restarts_on_drop() {
     let bed = Bed::get();
     let _alone = bed.alone();
     let image = format!("{}/library/busybox:latest", bed.registry());
@@ -24,7 +24,7 @@ fn a_stopped_registry_comes_back_when_its_handle_is_dropped() {
 }
 
 #[test]
-fn a_panic_starts_what_was_stopped() {
+fn panic_restarts_stopped_program() {
     let bed = Bed::get();
     let _alone = bed.alone();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -146,7 +146,7 @@ fn fetch(port: u16, path: &str, length: usize) -> Option<Duration> {
     stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).ok()?;
     let mut buffer = vec![0; 1 << 20];
     let mut head = Vec::new();
-    // By its length: that a pod has closed a connection is told a second late by containerd.
+    // Read by its length: containerd reports a connection that a pod closed a second late.
     let mut left = loop {
         let read = stream.read(&mut buffer).ok().filter(|read| *read > 0)?;
         head.extend_from_slice(&buffer[..read]);

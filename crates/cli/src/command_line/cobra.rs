@@ -1,31 +1,31 @@
-//! Rewrites what was typed as Tilt's parser understands it into what ours does.
+//! Rewrites arguments in the syntax of cobra, Tilt's parser, for clap.
 //!
 //! Tilt's flags take values that begin with a dash (`--tail -1`), booleans take a value (`--stream=false`) and short
 //! flags an equals sign (`-d=false`). A flag may stand before the command that it belongs to (`create --port 1 cmd …`). What
-//! is not known is passed on as it is: the parser then says what is wrong.
+//! is not known is passed on unchanged, so that the parser reports it.
 
 use std::ffi::{OsStr, OsString};
 
 use clap::{Arg, ArgAction, Command};
 
-/// A boolean with a value that is none.
+/// A boolean flag with a value that is neither true nor false.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NoBoolean {
+pub(crate) struct InvalidBoolean {
     flag: String,
     value: String,
 }
 
-impl std::fmt::Display for NoBoolean {
+impl std::fmt::Display for InvalidBoolean {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "invalid argument {:?} for {}: it takes true or false", self.value, self.flag)
     }
 }
 
-/// `typed` begins with the name of the program. `root` must be built.
+/// Rewrites `typed`, which begins with the name of the program. `root` must be built.
 pub(crate) fn adapt(
     root: &Command,
     typed: impl IntoIterator<Item = OsString>,
-) -> Result<Vec<OsString>, NoBoolean> {
+) -> Result<Vec<OsString>, InvalidBoolean> {
     let mut typed = typed.into_iter();
     let mut adapted = Adapted { path: vec![root], words: Vec::new(), has_positional: false };
     adapted.words.extend(typed.next());
@@ -52,7 +52,7 @@ pub(crate) fn adapt(
     Ok(adapted.words)
 }
 
-/// Puts the names of commands before all flags.
+/// Moves the names of commands before all flags.
 fn commands_first(root: &Command, mut typed: Vec<OsString>) -> Vec<OsString> {
     let mut path = vec![root];
     let mut names = Vec::new();
@@ -66,8 +66,8 @@ fn commands_first(root: &Command, mut typed: Vec<OsString>) -> Vec<OsString> {
     names
 }
 
-/// The place of the first word that is neither a flag nor the value of one. Of a flag that is not known yet, Tilt's parser
-/// takes the next word for its value.
+/// Returns the index of the first word that is neither a flag nor a value of one. Tilt's parser assumes that an unknown flag
+/// takes the next word as its value.
 fn first_positional(path: &[&Command], typed: &[OsString]) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = typed.get(at) {
@@ -88,13 +88,13 @@ fn first_positional(path: &[&Command], typed: &[OsString]) -> Option<usize> {
     None
 }
 
-/// A flag of the command that was named so far, or of one above it.
+/// Finds a flag of the command named so far, or of one above it.
 fn find<'a>(path: &[&'a Command], is_it: impl Fn(&Arg) -> bool) -> Option<&'a Arg> {
     path.iter().rev().find_map(|command| command.get_arguments().find(|arg| is_it(arg)))
 }
 
 struct Adapted<'a> {
-    /// The command that was named so far, from the root on.
+    /// The commands named so far, from the root on.
     path: Vec<&'a Command>,
     words: Vec<OsString>,
     has_positional: bool,
@@ -110,7 +110,7 @@ impl<'a> Adapted<'a> {
         self.words.push(word);
     }
 
-    /// Whether all that follows belongs to a command which is to be run: there is a name before it.
+    /// Returns whether all that follows belongs to the command line that is to be run, because its name was given.
     fn is_over(&self) -> bool {
         let command = self.path.last().expect("invariant: the path begins with the root");
         let mut positionals = command.get_positionals();
@@ -121,7 +121,7 @@ impl<'a> Adapted<'a> {
         find(&self.path, is_it)
     }
 
-    fn long(&mut self, text: &str, rest: &mut impl Iterator<Item = OsString>) -> Result<(), NoBoolean> {
+    fn long(&mut self, text: &str, rest: &mut impl Iterator<Item = OsString>) -> Result<(), InvalidBoolean> {
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
@@ -139,8 +139,8 @@ impl<'a> Adapted<'a> {
         Ok(())
     }
 
-    /// Letters that stand together: booleans, and at last perhaps one that takes a value.
-    fn short(&mut self, text: &str, rest: &mut impl Iterator<Item = OsString>) -> Result<(), NoBoolean> {
+    /// Splits combined short flags: booleans, and possibly a last one that takes a value.
+    fn short(&mut self, text: &str, rest: &mut impl Iterator<Item = OsString>) -> Result<(), InvalidBoolean> {
         for (at, letter) in text.char_indices() {
             let after = &text[at + letter.len_utf8()..];
             let named = self.find(|arg| arg.get_short() == Some(letter));
@@ -167,7 +167,7 @@ impl<'a> Adapted<'a> {
 
     fn valued(&mut self, name: &str, value: Option<OsString>, rest: &mut impl Iterator<Item = OsString>) {
         let mut word = OsString::from(format!("--{name}"));
-        // Whatever comes next is the value, even if it looks like a flag.
+        // The next word is the value, even if it looks like a flag.
         if let Some(value) = value.or_else(|| rest.next()) {
             word.push(OsStr::new("="));
             word.push(value);
@@ -175,19 +175,19 @@ impl<'a> Adapted<'a> {
         self.words.push(word);
     }
 
-    fn boolean(&mut self, name: &str, value: &str, flag: String) -> Result<(), NoBoolean> {
+    fn boolean(&mut self, name: &str, value: &str, flag: String) -> Result<(), InvalidBoolean> {
         let on = OsString::from(format!("--{name}"));
         match value {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => self.words.push(on),
-            // The last one counts.
+            // The last value counts.
             "0" | "f" | "F" | "false" | "FALSE" | "False" => self.words.retain(|word| *word != on),
-            _ => return Err(NoBoolean { flag, value: value.to_owned() }),
+            _ => return Err(InvalidBoolean { flag, value: value.to_owned() }),
         }
         Ok(())
     }
 }
 
-/// Whether a value may follow with an equals sign: `--wait=false`, `--dry-run=client`.
+/// Returns whether a value may follow with an equals sign: `--wait=false`, `--dry-run=client`.
 fn is_optional(arg: &Arg) -> bool {
     arg.get_num_args().is_some_and(|number| number.min_values() == 0) && takes_value(arg)
 }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn values_may_look_like_flags_and_letters_stand_together() {
+    fn values_may_look_like_flags_and_short_flags_combine() {
         assert_eq!(adapted("lilt up --file -x"), "lilt up --file=-x");
         assert_eq!(adapted("lilt up --file --stream"), "lilt up --file=--stream");
         assert_eq!(adapted("lilt up -f x"), "lilt up --file=x");
@@ -252,19 +252,19 @@ mod tests {
     }
 
     #[test]
-    fn some_values_need_not_be_there() {
+    fn some_values_are_optional() {
         assert_eq!(adapted("lilt up --wait=false -w a"), "lilt up --wait=false --wait a");
         assert_eq!(adapted("lilt up -w=false --wait a"), "lilt up --wait=false --wait a");
     }
 
     #[test]
-    fn what_follows_a_name_may_be_a_command() {
+    fn words_after_the_name_belong_to_the_command() {
         assert_eq!(adapted("lilt run -f x name sh -c --file"), "lilt run --file=x name -- sh -c --file");
         assert_eq!(adapted("lilt run name -- sh -f"), "lilt run name -- sh -f");
     }
 
     #[test]
-    fn flags_may_stand_before_their_command() {
+    fn flags_may_precede_their_command() {
         assert_eq!(adapted("lilt -f x up a"), "lilt up --file=x a");
         assert_eq!(adapted("lilt --file=x -d up a"), "lilt up --file=x --debug a");
         assert_eq!(adapted("lilt -f x run name sh -c x"), "lilt run --file=x name -- sh -c x");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_stays_as_it_is() {
+    fn unknown_arguments_are_unchanged() {
         assert_eq!(
             adapted("lilt up a --nothing=1 -- --stream=false -f"),
             "lilt up a --nothing=1 -- --stream=false -f"

@@ -1,4 +1,4 @@
-//! Compares what can be typed with what Tilt takes.
+//! Compares commands and flags with Tilt's.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use super::definition;
 
 const FACTS: &str = include_str!("commands.txt");
 
-/// What is not there, and why.
+/// What is missing, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[("lsp", "not yet"), ("lsp/start", "not yet")];
 
 #[test]
-fn every_command_and_flag_of_tilt_is_there() {
+fn every_command_and_flag_of_tilt_exists() {
     let mut root = definition();
     root.build();
     let mut missing = BTreeSet::new();
@@ -77,7 +77,7 @@ impl<'a> Flag<'a> {
         let is_switch = optional || !matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
         assert_eq!(!is_switch, self.takes_value, "{name}");
         let Some(default) = self.default else { return };
-        // Where something else is looked at first, the help says what comes at last.
+        // If other sources come first, the default is in the help text.
         let own = arg.get_default_values().iter().any(|value| value == default);
         let told = arg.get_help().is_some_and(|help| help.to_string().contains(default));
         assert!(own || told, "{name}: Tilt's default is {default}");

@@ -1,4 +1,4 @@
-//! `lilt analytics`: a choice that is kept, for a thing that lilt does not do.
+//! `lilt analytics`: stores the choice on analytics, which lilt never sends.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,14 +53,14 @@ pub(crate) fn run(analytics: &Analytics) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `default`, `opt-in` or `opt-out`.
+/// Returns `default`, `opt-in` or `opt-out`.
 pub(crate) fn status() -> String {
     let text = file().ok().and_then(|path| files::read(&path));
     let text = text.and_then(|text| String::from_utf8(text).ok()).map(|text| text.trim().to_owned());
     text.filter(|text| matches!(text.as_str(), "opt-in" | "opt-out")).unwrap_or_else(|| "default".to_owned())
 }
 
-/// Where Tilt keeps it: whoever opted out there has opted out here.
+/// Returns Tilt's file, so that the choice is shared with Tilt.
 fn file() -> Result<PathBuf, Failure> {
     let folder = environment::tilt_folder().ok_or_else(|| {
         Failure::environment("there is no home folder to keep the choice in").hint("set HOME or TILT_DEV_DIR")

@@ -82,7 +82,7 @@ fn quoted(args: &[String]) -> Result<String, Failure> {
         .map_err(|error| Failure::user(format!("the arguments cannot be written in one line: {error}")))
 }
 
-/// Lets the user change them in an editor.
+/// Opens the arguments in the editor.
 async fn edit(current: &[String]) -> anyhow::Result<Vec<String>> {
     let folder = SessionDir::create()?;
     let path = folder.path().join("args");
@@ -99,7 +99,7 @@ async fn edit(current: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(edited(&String::from_utf8_lossy(&text))?)
 }
 
-/// What the user left in the file.
+/// Parses the edited file.
 fn edited(text: &str) -> Result<Vec<String>, Failure> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     match lines.collect::<Vec<_>>().as_slice() {
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_is_read_as_a_shell_does() {
+    fn edited_line_is_split_like_in_a_shell() {
         assert_eq!(
             edited("# comment\n\n web 'a b' --x=1 \n"),
             Ok(["web", "a b", "--x=1"].map(str::to_owned).to_vec())

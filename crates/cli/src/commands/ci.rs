@@ -13,16 +13,18 @@ use lilt_tui::TerminalMode;
 use crate::arguments::{self, Ci};
 use crate::session::{self, Plan};
 
-/// Lines of a broken resource that are shown again at the end.
+/// How many last lines of a failed resource are repeated at the end.
 const LAST_LINES: usize = 10;
-/// How far back they are looked for.
-const LOOKED_THROUGH: u64 = 20_000;
+/// How many log lines are searched for them.
+const SEARCHED_LINES: u64 = 20_000;
 /// Lines read at once.
 const PAGE: u64 = 500;
 
 pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     let bound = session::bind(&ci.web).await?;
-    session::warn_of(&sessions::describe_deploying(&arguments::absolute(ci.project.file.clone())?));
+    session::warn_about_sessions(&sessions::describe_deploying(&arguments::absolute(
+        ci.project.file.clone(),
+    )?));
     bound.announce("ci", &ci.project.file)?;
     let plan = Plan {
         command: "ci",
@@ -50,10 +52,11 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
         }
         SessionOutcome::Verdict(Verdict::Broken { resource, cause }) => {
             let failure = Failure::user(format!("{resource}: {cause}"));
-            // Of the Tiltfile the failure itself tells everything.
+            // A failure of the Tiltfile is complete without log lines.
             let logs = logs.filter(|_| !resource.is_tiltfile());
             let last = logs.map(|logs| last_lines(&logs, &resource)).unwrap_or_default();
-            Err(if last.is_empty() { failure } else { failure.detail(told(&resource, &last)) }.into())
+            Err(if last.is_empty() { failure } else { failure.detail(quote_last_lines(&resource, &last)) }
+                .into())
         }
         SessionOutcome::Verdict(Verdict::TimedOut { after, waiting }) => {
             let count = waiting.len();
@@ -67,16 +70,16 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn told(resource: &ResourceName, lines: &[String]) -> String {
+fn quote_last_lines(resource: &ResourceName, lines: &[String]) -> String {
     let lines: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
     format!("The last lines of {resource}:\n{}", lines.join("\n"))
 }
 
-/// What a resource said last, oldest first.
+/// Returns the last log lines of a resource, oldest first.
 fn last_lines(logs: &LogReader, resource: &ResourceName) -> Vec<String> {
     let mut found = Vec::new();
     let mut end = logs.end();
-    let oldest = end.saturating_sub(LOOKED_THROUGH);
+    let oldest = end.saturating_sub(SEARCHED_LINES);
     while end > oldest && found.len() < LAST_LINES {
         let begin = end.saturating_sub(PAGE).max(oldest);
         let page = logs.read(begin, usize::try_from(end - begin).unwrap_or(usize::MAX));

@@ -19,7 +19,7 @@ pub(crate) struct Docker {
 }
 
 pub(crate) async fn run(docker: Docker) -> anyhow::Result<ExitCode> {
-    // An engine that does not answer is told in lilt's words.
+    // Checks first, so that an unreachable engine has lilt's error message.
     let facts = lilt_daemon::examine_docker(None, session::plugin_output()).await?;
     let builder = if facts.buildkit? { "1" } else { "0" };
     let mut env = vec![("DOCKER_BUILDKIT".to_owned(), builder.to_owned())];

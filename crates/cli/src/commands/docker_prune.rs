@@ -23,7 +23,7 @@ pub(crate) struct DockerPrune {
 }
 
 pub(crate) async fn run(prune: DockerPrune) -> anyhow::Result<ExitCode> {
-    // Gone at the end.
+    // Deleted at the end.
     let folder = SessionDir::create()?;
     let settings = session::settings_without_session("docker-prune", prune.project, &folder)?;
     let cancel = CancellationToken::new();

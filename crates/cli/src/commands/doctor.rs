@@ -1,4 +1,4 @@
-//! `lilt doctor`: what lilt finds around it, for bug reports.
+//! `lilt doctor`: describes the environment of lilt, for bug reports.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use tokio::sync::watch;
 use crate::commands::{analytics, version};
 use crate::{arguments, session};
 
-/// How long an answer is waited for.
+/// Timeouts of the checks.
 struct Patience {
-    /// Docker or a cluster that does not answer must not hold the rest up for long.
+    /// Short, so that an unresponsive Docker or cluster does not delay the rest.
     silent: Duration,
-    /// After a line of the login command: somebody may be typing a code into a browser.
+    /// Used after output of the login command: the user may be entering a code in a browser.
     login: Duration,
 }
 
 const PATIENCE: Patience = Patience { silent: Duration::from_secs(10), login: Duration::from_secs(180) };
 
-/// Watching a large repository takes more than some systems allow by default.
+/// The recommended inotify limit: watching a large repository exceeds the default of some systems.
 const FEW_WATCHES: u64 = 65_536;
 
 /// Print what lilt finds around it: versions, Docker, the cluster, limits. For bug reports
@@ -51,7 +51,7 @@ pub(crate) async fn run(doctor: Doctor) -> anyhow::Result<ExitCode> {
         printed.send_replace(());
     });
     let (docker, compose, cluster) = tokio::join!(
-        // The login runs for both: its output is printed once.
+        // The login command runs once for both checks, so its output is printed once.
         PATIENCE.wait_for(
             "Docker",
             docker_login,
@@ -76,7 +76,7 @@ pub(crate) async fn run(doctor: Doctor) -> anyhow::Result<ExitCode> {
 }
 
 impl Patience {
-    /// `login` reports each line of the login command.
+    /// Waits for a check. `login` reports each line of the login command.
     async fn wait_for<T>(
         &self,
         what: &str,
@@ -104,7 +104,7 @@ impl Patience {
     }
 }
 
-/// What is known of one thing; an error in place of what should be known.
+/// The facts about one subject, or the error.
 struct Section {
     title: &'static str,
     fields: Vec<(&'static str, Result<String, Failure>)>,
@@ -126,7 +126,7 @@ fn as_text(sections: &[Section]) -> String {
         for (name, value) in &section.fields {
             text.push_str(&match value {
                 Ok(value) => format!("- {name}: {value}\n"),
-                // Details and hints stand under the cause.
+                // Details and hints are indented below the cause.
                 Err(failure) => format!("- {name}: Error: {}\n", failure.to_string().replace('\n', "\n    ")),
             });
         }
@@ -242,7 +242,7 @@ async fn compose_version() -> Option<String> {
         env: Vec::new(),
         unset: Vec::new(),
     };
-    // Unbounded would do: it prints one line.
+    // It prints one line.
     let (sender, mut output) = tokio::sync::mpsc::unbounded_channel();
     let guardian = Guardian::of_this_program().ok()?;
     let started = Process::spawn(&guardian, &launch, move |bytes| {
@@ -265,7 +265,7 @@ mod tests {
     const SHORT: Patience = Patience { silent: Duration::ZERO, login: Duration::from_secs(3600) };
 
     #[tokio::test]
-    async fn cluster_whose_login_waits_for_a_person_is_waited_for() {
+    async fn cluster_check_waits_for_interactive_login() {
         let printed = watch::Sender::new(());
         let login = printed.subscribe();
         printed.send_replace(());
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn cluster_that_is_silent_is_given_up() {
+    async fn cluster_check_times_out_without_response() {
         let printed = watch::Sender::new(());
         let asking = std::future::pending::<Result<(), Failure>>();
         let failure = SHORT.wait_for("the cluster", printed.subscribe(), asking).await.unwrap_err();

@@ -17,9 +17,9 @@ pub(crate) async fn run(down: Down) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Deletes what the Tiltfile names, until Ctrl-C.
+/// Deletes the resources of the Tiltfile, until Ctrl-C.
 pub(crate) async fn delete(project: Project, options: DownOptions) -> anyhow::Result<()> {
-    // Gone at the end.
+    // Deleted at the end.
     let folder = SessionDir::create()?;
     let settings = session::settings_without_session("down", project, &folder)?;
     let cancel = CancellationToken::new();

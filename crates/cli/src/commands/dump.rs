@@ -1,4 +1,4 @@
-//! `lilt dump`: what lilt knows, for people who look into it.
+//! `lilt dump`: prints internal state for debugging.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -100,14 +100,14 @@ pub(crate) async fn run(dump: Dump, definition: clap::Command) -> anyhow::Result
         Dump::ApiDocs(docs) => write_stubs(&docs.dir),
         Dump::ImageDeployRef(image) => {
             let reference = lilt_daemon::deploy_reference(&image.reference).await?;
-            // Without a line end, as scripts know it.
+            // Without a newline, as scripts expect.
             terminal::write(reference.as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-/// Prints an answer of the session as it comes.
+/// Streams a response of the session to stdout.
 async fn print(connect: &Connect, path: &str) -> anyhow::Result<ExitCode> {
     let mut answer = sessions::choose(connect)?.get(path).await?;
     while let Some(piece) = answer.next_chunk().await? {

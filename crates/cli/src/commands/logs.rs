@@ -63,7 +63,7 @@ pub(crate) struct Logs {
     connect: Connect,
 }
 
-/// How old lines may be; none: as old as they are.
+/// The maximum age of lines; none: no limit.
 #[derive(Clone, Copy, Debug)]
 struct Since(Option<Duration>);
 
@@ -83,7 +83,7 @@ pub(crate) async fn run(logs: Logs) -> anyhow::Result<ExitCode> {
         let names = logs.resources.len() != 1;
         let mut painter = Painter::new(terminal::has_colours(), names).raw(logs.raw);
         if names {
-            // In the Tiltfile's order. Without them, labels follow the order of lines.
+            // In the order of the Tiltfile. Without them, labels depend on the order of lines.
             let resources: Vec<UIResource> = client.get_json("/api/resources").await.unwrap_or_default();
             let names: Vec<ResourceName> =
                 resources.iter().map(|resource| ResourceName::new(&resource.metadata.name)).collect();
@@ -95,14 +95,14 @@ pub(crate) async fn run(logs: Logs) -> anyhow::Result<ExitCode> {
     let _signals = Signals::cancel(cancel.clone())?;
     tokio::select! {
         printed = print(answer, printer, logs.follow) => printed?,
-        // That is how one who follows ends it.
+        // Ctrl-C is the normal end of --follow.
         () = cancel.cancelled() => {}
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the headers of an answer say of lines that are not in it. Where they are missing, a line of the answer says so, too: also
-/// to those who follow, for whom the headers are too early.
+/// Returns warnings about missing lines from the headers of a response. Lines in the response report them, too, for
+/// lines that are lost after the headers.
 fn incomplete<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> Vec<String> {
     let count = |name| header(name).filter(|count| *count != "0");
     let missing = count(lilt_server::logs::MISSING)
@@ -113,7 +113,7 @@ fn incomplete<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> Vec<Strin
 }
 
 impl Logs {
-    /// What to ask the session for.
+    /// Returns the path and query of the request.
     fn path(&self, now: Timestamp) -> String {
         let mut parameters = Vec::new();
         parameters.extend(self.resources.iter().map(|resource| ("resource", resource.clone())));
@@ -131,7 +131,7 @@ impl Logs {
     }
 }
 
-/// As a value in an address.
+/// Escapes a value of a query.
 fn escaped(text: &str) -> String {
     let escape = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
@@ -146,7 +146,7 @@ async fn print(mut answer: HttpResponse, mut printer: Printer, follow: bool) -> 
     loop {
         let piece = match answer.next_chunk().await {
             Ok(piece) => piece,
-            // That is how a session ends that was followed.
+            // The end of the session ends --follow.
             Err(_) if follow => None,
             Err(failure) => return Err(failure.into()),
         };
@@ -189,7 +189,7 @@ impl Printer {
     }
 }
 
-/// Lines for programs are whole: pieces wait for the rest of their line.
+/// Prints whole lines as JSON: pieces are buffered until their line ends.
 #[derive(Default)]
 struct Joined {
     open: HashMap<SpanId, Line>,
@@ -205,7 +205,7 @@ impl Joined {
             }
             begun => {
                 begun.iter().for_each(|begun| put_json(begun, out));
-                // The end of a line whose beginning was not asked for, or was printed.
+                // The end of a line whose beginning was filtered out, or already printed.
                 if line.continues && line.text.is_empty() {
                     return;
                 }
@@ -226,7 +226,7 @@ impl Joined {
     }
 }
 
-/// The fields of Tilt, in its order.
+/// The fields of Tilt's JSON output, in its order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonLine<'l> {
@@ -253,12 +253,12 @@ fn put_json(line: &Line, out: &mut String) {
         build_event: if line.headline { "init" } else { "" },
         source: line.source.as_str(),
     };
-    // Texts are always JSON.
+    // Strings always serialize.
     out.push_str(&terminal::escape_in_json(serde_json::to_string(&json).unwrap_or_default()));
     out.push('\n');
 }
 
-/// As Tilt writes it: `jq fromdate` reads no fractions.
+/// Formats a time without fractions, as Tilt does: `jq fromdate` cannot parse them.
 fn whole_seconds(time: Timestamp) -> String {
     let text = time.to_string();
     match text.split_once('.') {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_become_one_object() {
+    fn pieces_of_a_line_become_one_json_object() {
         let mut joined = Joined::default();
         let mut out = String::new();
         let messages = |out: &str| -> Vec<String> {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_log_is_warned_of() {
+    fn incomplete_log_causes_warning() {
         let warnings = |missing: &'static str, lost: &'static str| {
             incomplete(|name| if name == lilt_server::logs::LOST { Some(lost) } else { Some(missing) })
         };
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_is_written_as_an_address() {
+    fn filters_become_query_parameters() {
         assert_eq!(escaped("a b&c=ä(d)"), "a%20b%26c%3D%C3%A4%28d%29");
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Open {
 
 pub(crate) async fn run(open: Open) -> anyhow::Result<ExitCode> {
     let client = sessions::choose(&open.connect)?;
-    // A link to a session that does not respond, or is somebody else's, helps nobody.
+    // Checks that the session responds and accepts the token.
     client.get("/api/websocket_token").await?;
     if !open.print {
         match browser::open(&client.link(BROWSER_LIFETIME)?).await {

@@ -19,7 +19,7 @@ use crate::arguments::Project;
 use crate::session;
 use crate::signals::Signals;
 
-/// Something would change in the cluster.
+/// The exit code if something would change in the cluster.
 const CHANGES: u8 = 2;
 
 /// Show what `up` would build, run and change in the cluster, without doing it
@@ -53,14 +53,14 @@ enum Format {
 }
 
 pub(crate) async fn run(plan: Plan) -> anyhow::Result<ExitCode> {
-    // Gone at the end.
+    // Deleted at the end.
     let folder = SessionDir::create()?;
-    // The Tiltfile sees what it would see then.
+    // The subcommand that the Tiltfile sees.
     let subcommand = if plan.down { "down" } else { "up" };
     let settings = session::settings_without_session(subcommand, plan.project, &folder)?;
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
-    // What is printed must be one document.
+    // The JSON output must be one document, so other texts go to stderr.
     let print = |text: &str| match plan.output {
         Format::Text => terminal::print(text),
         Format::Json => terminal::aside(text.trim_end()),
@@ -83,7 +83,7 @@ pub(crate) async fn run(plan: Plan) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code(&dry_run)))
 }
 
-/// What the session of this Tiltfile has deployed, if one runs.
+/// Returns what the running session of this Tiltfile has deployed; nothing if none runs.
 async fn deployed_resources(tiltfile: &Path) -> Result<Vec<DeployedResource>, Failure> {
     let Some(running) = sessions::running().into_iter().find(|running| running.tiltfile == tiltfile) else {
         return Ok(Vec::new());
@@ -91,7 +91,7 @@ async fn deployed_resources(tiltfile: &Path) -> Result<Vec<DeployedResource>, Fa
     let client = running.client();
     let list: Value = client.get_json("/proxy/apis/tilt.dev/v1alpha1/kubernetesapplys").await?;
     let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // Those of the Tiltfile; what people applied by hand is theirs.
+    // Only objects of the Tiltfile; users may have created others.
     let is_ours = |item: &&Value| item["metadata"]["annotations"]["tilt.dev/managed-by"] == "buildcontrol";
     items.iter().filter(is_ours).map(read_deployed).collect()
 }
@@ -106,7 +106,7 @@ fn read_deployed(item: &Value) -> Result<DeployedResource, Failure> {
     };
     let yaml = &apply.status.result_yaml;
     let mut objects = read(yaml)?;
-    // What was made once is compared with what was asked for, and not with what somebody had made of it by then.
+    // Objects with `create-once` are compared with their manifest, not with their current content.
     for manifest in read(&apply.spec.yaml)?.iter().filter(|it| lilt_cluster::is_create_once(it)) {
         objects.iter_mut().filter(|object| is_of(object, manifest)).for_each(|object| {
             let namespace = object["metadata"]["namespace"].take();
@@ -125,7 +125,7 @@ fn read_deployed(item: &Value) -> Result<DeployedResource, Failure> {
     })
 }
 
-/// Whether this is what became of a manifest.
+/// Returns whether an object was created from a manifest.
 fn is_of(object: &Value, manifest: &Value) -> bool {
     let named = ObjectRef::of(manifest);
     named.zip(ObjectRef::of(object)).is_some_and(|(named, object)| named.means(&object))
@@ -195,7 +195,7 @@ fn resource_text(resource: &ResourceDryRun) -> String {
     text
 }
 
-/// What the Tiltfile no longer names.
+/// Describes a resource that the Tiltfile no longer contains.
 fn removal_text(removal: &Removal) -> String {
     let mut text = format!("{} (the running session deletes it)\n", removal.resource);
     for command in &removal.runs {
@@ -218,7 +218,7 @@ fn dry_run_json(dry_run: &DryRun) -> Value {
     json!({"resources": resources, "deletes": deletes})
 }
 
-/// A word for it, and what is to be known.
+/// Returns a word for the change, and its details.
 fn described(preview: &Preview) -> (&'static str, Vec<String>) {
     let fields = |changes: &[FieldChange]| changes.iter().map(ToString::to_string).collect();
     match preview {

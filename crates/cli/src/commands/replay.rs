@@ -1,4 +1,4 @@
-//! `lilt replay`: lives a recorded session again and prints what it came to.
+//! `lilt replay`: replays a recorded session and prints the resulting state.
 
 use std::io::BufRead as _;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ fn entries(text: &[u8]) -> Result<Vec<Entry>, Failure> {
     Ok(entries)
 }
 
-/// The objects that readers would see.
+/// Returns the objects of a state.
 fn line(state: &State, turn: Option<u64>) -> Value {
     let names = state.tiltfile_names().chain(state.resource_names().cloned());
     let resources: Vec<_> = names.filter_map(|name| project_resource(state, &name)).collect();

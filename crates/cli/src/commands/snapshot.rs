@@ -1,4 +1,4 @@
-//! `lilt snapshot`: a session's state in a file, to be looked at later or elsewhere.
+//! `lilt snapshot`: saves the state of a session in a file, and shows such files.
 
 mod stored;
 
@@ -120,7 +120,7 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
             terminal::aside(&format!("{reason}; open the link above where you have one"));
         }
     }
-    // Who writes waits for the answer.
+    // Writers wait for the response.
     let (writes, incoming) = mpsc::channel(1);
     let api = ProxiedApi { writes, clock: lilt_host::clock::now };
     let options = ServeOptions {
@@ -134,7 +134,7 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
         sessions: None,
         snapshot: Some(stored.made),
     };
-    // Nothing can be asked of a snapshot: with the receiver gone the server refuses every request.
+    // Snapshots take no requests: without a receiver the server refuses all.
     let (requests, _) = mpsc::channel(1);
     tokio::select! {
         () = lilt_server::serve(listener, options, stored.reader.clone(), requests, cancel) => {}
@@ -144,10 +144,10 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whoever presses a button learns why nothing happens. Never ends.
+/// Refuses all writes with an explanation. Never ends.
 async fn refuse(mut writes: mpsc::Receiver<WriteRequest>) {
     while let Some(write) = writes.recv().await {
-        // Who asked may be gone.
+        // The client may have disconnected.
         let _ = write.reply.send(Err(Refusal::Forbidden("this is a snapshot".to_owned())));
     }
     std::future::pending().await

@@ -1,4 +1,4 @@
-//! A Tiltfile for those who have none.
+//! Offers a starter Tiltfile.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use lilt_model::Failure;
 
 const TILTFILE: &str = include_str!("starter/Tiltfile");
 
-/// Offers to write a Tiltfile where there is none. False: the user went away.
+/// Offers to write a Tiltfile if there is none. Returns false if the user cancelled.
 pub(crate) fn offer(path: &Path) -> Result<bool, Failure> {
     if path.is_dir() {
         return Err(Failure::user(format!("{} is a folder, not a Tiltfile", path.display()))
@@ -30,7 +30,7 @@ pub(crate) fn offer(path: &Path) -> Result<bool, Failure> {
         };
         match answer.trim().to_lowercase().chars().next() {
             Some('y') => break,
-            // The session says what is missing, and waits for it.
+            // The session reports the missing Tiltfile, and waits for it.
             Some('n') => return Ok(true),
             _ => {}
         }

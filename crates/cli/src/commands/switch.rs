@@ -80,17 +80,17 @@ async fn switch(
     let (meant, others) = selection.split(&resources)?;
     let request = request(meant, others);
     client.post_json("/api/request", &request).await?;
-    // A script that asked for it knows.
+    // Not printed for scripts.
     if terminal::is_terminal()
         && let Request::Switch { enable, disable } = &request
     {
-        tell("Enabled", enable);
-        tell("Disabled", disable);
+        report_switched("Enabled", enable);
+        report_switched("Disabled", disable);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(what: &str, names: &[ResourceName]) {
+fn report_switched(what: &str, names: &[ResourceName]) {
     if !names.is_empty() {
         let names: Vec<&str> = names.iter().map(ResourceName::as_str).collect();
         terminal::line(&format!("{what}: {}", names.join(", ")));
@@ -113,7 +113,7 @@ impl Selection {
         }
     }
 
-    /// Those that are meant, and the others.
+    /// Returns the selected resources, and the others.
     fn split(&self, resources: &[UIResource]) -> Result<(Vec<ResourceName>, Vec<ResourceName>), Failure> {
         let known: BTreeSet<&str> = resources.iter().map(|it| it.metadata.name.as_str()).collect();
         if let Some(unknown) = self.names.iter().find(|name| !known.contains(name.as_str())) {
@@ -129,7 +129,7 @@ impl Selection {
             named || self.all || self.labels.iter().any(|label| has(resource, label))
         };
         let named_or_switchable = resources.iter().filter(|resource| {
-            // The Tiltfile is always enabled: one who names it is told so by the session.
+            // Passed on, so that the session reports that the Tiltfile is always enabled.
             let is_tiltfile = ResourceName::new(&resource.metadata.name).is_tiltfile();
             !is_tiltfile || self.names.contains(&resource.metadata.name)
         });

@@ -1,4 +1,4 @@
-//! `lilt alpha tiltfile-result`: only JSON goes to stdout, so that it can be read by other programs.
+//! `lilt alpha tiltfile-result`: prints only JSON on stdout, for other programs.
 
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
@@ -18,26 +18,26 @@ use crate::diagnostics::Verbosity;
 use crate::session;
 use crate::signals::Signals;
 
-/// The Tiltfile is wrong, and not something around it.
+/// The exit code for an error of the Tiltfile itself.
 const TILTFILE_ERROR: u8 = 5;
-/// How long an interrupted evaluation may take to end what it runs.
-const LONGEST_STOP: Duration = Duration::from_millis(1500);
+/// How long an interrupted evaluation may take to stop its commands.
+const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 
 pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
     let started = clock::now();
-    // Gone at the end: what commands need while the Tiltfile runs.
+    // Files for the commands of the Tiltfile, deleted at the end.
     let folder = SessionDir::create()?;
     let (request, system) = prepare(command.project, command.builtin_timings, &folder)?;
     let interrupted = cancel.clone();
     let shown = verbosity.verbose || verbosity.debug;
     let load = move || evaluate(&request, &system, &interrupted, shown);
     let evaluation = tokio::task::spawn_blocking(load);
-    // One that is stuck must not keep the shell's prompt away.
+    // A stuck evaluation must not delay the exit.
     let stuck = async {
         cancel.cancelled().await;
-        tokio::time::sleep(LONGEST_STOP).await;
+        tokio::time::sleep(STOP_TIMEOUT).await;
     };
     let ended = tokio::select! {
         ended = evaluation => Some(ended?),
@@ -46,7 +46,7 @@ pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow
     let Some((loaded, unseen)) = ended.filter(|_| !cancel.is_cancelled()) else {
         return Err(Failure::user("interrupted before the Tiltfile was done").into());
     };
-    // Never dropped: the process ends, and taking the project to pieces would only keep the reader waiting.
+    // Not dropped: the process ends, and deallocation would delay the reader.
     let loaded = ManuallyDrop::new(loaded);
     match lilt_tiltfile::tiltfile_result(&loaded, started) {
         Ok(_) if command.builtin_timings => {
@@ -59,7 +59,7 @@ pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow
             Ok(ExitCode::SUCCESS)
         }
         Err(failure) => {
-            // What it printed on its way may tell why.
+            // Its output may explain the error.
             unseen.iter().for_each(|line| terminal::aside(line));
             terminal::aside(&failure.to_string());
             Ok(ExitCode::from(TILTFILE_ERROR))
@@ -100,14 +100,14 @@ fn print_timings(calls: &[BuiltinCall], threshold: Duration, took: Duration) -> 
     Ok(())
 }
 
-/// The beginning of it: an argument may be the YAML of a whole chart.
+/// Shortens arguments to one line: one may be the YAML of a whole chart.
 fn on_one_line(arguments: &str) -> String {
     const LONGEST: usize = 120;
     let begin: String = arguments.lines().next().unwrap_or_default().chars().take(LONGEST).collect();
     if begin.len() == arguments.len() { begin } else { begin + "…)" }
 }
 
-/// Also the lines that were not shown.
+/// Returns the result and the lines that were not printed.
 fn evaluate(
     request: &LoadRequest,
     system: &HostSystem,
@@ -117,7 +117,7 @@ fn evaluate(
     let started = clock::now();
     let mut unseen = Vec::new();
     let mut print = |message: LoadMessage<'_>| {
-        // One that waits wants to know for what.
+        // Progress explains what an interactive user waits for.
         if verbose || matches!(message, LoadMessage::Progress(_)) {
             terminal::aside(&message.to_string());
         } else {

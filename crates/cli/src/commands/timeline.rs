@@ -52,7 +52,7 @@ pub(crate) async fn run(arguments: TimelineArguments) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// As a value of a query.
+/// Escapes a value of a query.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     text.bytes()
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_update_is_shown_with_its_stages() {
+    fn update_is_shown_with_its_stages() {
         let at = |seconds: i64| Timestamp(seconds * 1_000_000);
         let stage = |kind, detail: &str, begin, end| Stage { end, ..Stage::new(kind, detail, begin) };
         let update = UpdateRecord {

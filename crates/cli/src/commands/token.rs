@@ -31,7 +31,7 @@ pub(crate) struct Token {
 
 pub(crate) async fn run(token: Token) -> anyhow::Result<ExitCode> {
     let client = sessions::choose(&token.connect)?;
-    // A session that does not respond has no token.
+    // Checks that the session responds.
     client.get("/api/websocket_token").await?;
     let Some(current) = client.token() else {
         return Err(Failure::user(format!("the session on {} has no token", client.address()))

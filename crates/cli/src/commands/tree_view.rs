@@ -1,4 +1,4 @@
-//! `lilt alpha tree-view`: who waits for whom.
+//! `lilt alpha tree-view`: the dependencies between resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -67,7 +67,7 @@ fn text(resources: &[UIResource], command: &TreeView, colours: bool) -> String {
     tree.out
 }
 
-/// How a resource is, in one word.
+/// The health of a resource.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Health {
     Ok,
@@ -97,8 +97,8 @@ impl Health {
     }
 }
 
-/// Whether something is wrong with a resource or still to be done. One that was never asked to start, or is disabled, is
-/// not ok either, but waits for its user.
+/// Returns whether a resource fails or is in progress. A disabled or never started one is
+/// not ok either, but does not count, because it waits for its user.
 fn is_blocking(resource: &UIResource) -> bool {
     let (update, runtime) = (resource.status.update_status, resource.status.runtime_status);
     matches!(update, UpdateStatus::Pending | UpdateStatus::InProgress | UpdateStatus::Error)
@@ -169,7 +169,7 @@ impl<'a> Graph<'a> {
         names.map(|name| (*name).to_owned()).collect()
     }
 
-    /// Those that hold others up and wait for none that does; those that hold most others up first.
+    /// Returns the root blockers: resources that block others and are not blocked themselves, those with most dependents first.
     fn blockers(&self) -> Vec<String> {
         let is_blocking = |name: &str| self.by_name.get(name).is_some_and(|resource| is_blocking(resource));
         let names = self.by_name.keys().filter(|name| is_blocking(name));

@@ -39,7 +39,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
         session: up.session,
     };
     let ended = session::run(plan, bound, |_, _| std::future::pending()).await;
-    // However it ended: what it deployed is there.
+    // Also after an error: deployed objects exist.
     if let Some(project) = project {
         terminal::line("Cleaning up: deleting what the Tiltfile names (Ctrl-C leaves the rest)");
         down::delete(project, DownOptions::default()).await?;
@@ -48,12 +48,12 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names the sessions of the same Tiltfile that run already, and asks whether to start another one beside them. Scripts,
-/// which cannot be asked, are warned.
+/// Lists running sessions of the same Tiltfile, and asks whether to start another one. Scripts
+/// only get a warning.
 fn confirm_second_session(tiltfile: &Path) -> anyhow::Result<bool> {
     let running = sessions::describe_deploying(&arguments::absolute(tiltfile.to_owned())?);
     if running.is_empty() || !terminal::is_interactive() || !lilt_tui::is_foreground() {
-        session::warn_of(&running);
+        session::warn_about_sessions(&running);
         return Ok(true);
     }
     terminal::line(&format!("This Tiltfile is already running:\n  {}", running.join("\n  ")));
@@ -69,7 +69,7 @@ fn confirm_second_session(tiltfile: &Path) -> anyhow::Result<bool> {
     Ok(is_confirmed)
 }
 
-/// How changed files are put into running containers, if they are.
+/// Returns the transport of live updates; none if they are disabled.
 fn transport(mode: UpdateMode) -> Option<Transport> {
     match mode {
         UpdateMode::Auto => Some(Transport::Any),

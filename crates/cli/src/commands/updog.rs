@@ -1,4 +1,4 @@
-//! `lilt alpha updog`: a session of objects alone.
+//! `lilt alpha updog`: a session with API objects but no Tiltfile.
 
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ pub(crate) struct Updog {
 pub(crate) async fn run(updog: Updog) -> anyhow::Result<ExitCode> {
     let documents = match read(&updog.filename) {
         Ok(documents) => documents,
-        Err(problem) => return Ok(complain(&problem)),
+        Err(problem) => return Ok(print_problem(&problem)),
     };
     let folder = SessionDir::create()?;
     let tiltfile = folder.path().join("Tiltfile");
@@ -58,10 +58,10 @@ pub(crate) async fn run(updog: Updog) -> anyhow::Result<ExitCode> {
     };
     let mut refused = None;
     session::run(plan, bound, |_, cancel| load(connect, documents, cancel, &mut refused)).await?;
-    Ok(refused.map_or(ExitCode::SUCCESS, |problem| complain(&problem)))
+    Ok(refused.map_or(ExitCode::SUCCESS, |problem| print_problem(&problem)))
 }
 
-fn complain(problem: &Problem) -> ExitCode {
+fn print_problem(problem: &Problem) -> ExitCode {
     terminal::aside(&problem.to_string());
     ExitCode::FAILURE
 }
@@ -73,7 +73,7 @@ fn read(names: &[String]) -> Result<Vec<Document>, Problem> {
     documents::read(names, false)
 }
 
-/// Makes all objects; ends the session if one is refused.
+/// Creates all objects; ends the session if one is refused.
 async fn load(
     connect: Connect,
     documents: Vec<Document>,

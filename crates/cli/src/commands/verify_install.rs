@@ -1,4 +1,4 @@
-//! `lilt verify-install`: whether lilt can work here.
+//! `lilt verify-install`: checks that lilt works on this machine.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ pub(crate) struct VerifyInstall {}
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     SessionDir::create()?;
-    // A script looks at the exit code.
+    // Scripts only check the exit code.
     if terminal::is_terminal() {
         terminal::line(&format!("{} works here", version::text()));
     }

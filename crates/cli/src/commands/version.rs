@@ -8,7 +8,7 @@ use lilt_model::COMPATIBLE_TILT_VERSION;
 use crate::arguments;
 use crate::arguments::Version;
 
-/// What `lilt version` and `lilt --version` print.
+/// Returns the output of `lilt version` and `lilt --version`.
 pub(crate) fn text() -> String {
     format!("v{COMPATIBLE_TILT_VERSION}, lilt v{}", arguments::version())
 }

@@ -15,10 +15,10 @@ use lilt_tui::stream::StreamOptions;
 use crate::arguments::{Demo, Project, SessionOptions};
 use crate::session::{self, Plan};
 
-/// Which project to run.
+/// The project to run.
 enum Choice {
     File(PathBuf),
-    /// As `go get` writes it, or any address that git takes.
+    /// A path as in `go get`, or any URL that git accepts.
     Repository(String),
 }
 
@@ -39,7 +39,7 @@ fn choice(demo: &Demo) -> Result<Option<Choice>, Failure> {
         (None, None) => return Ok(None),
     };
     if !demo.no_cluster {
-        // Tilt would create a cluster for it: whichever context is current was not meant.
+        // Tilt would create a cluster for it, so the current context is not used unless asked for.
         return Err(Failure::user("lilt demo cannot create a cluster to run this project on").hint(
             "create one yourself, for example with `kind create cluster`, and add --no-cluster: the project then runs \
              with the current Kubernetes context (`kubectl config current-context`)",
@@ -51,7 +51,7 @@ fn choice(demo: &Demo) -> Result<Option<Choice>, Failure> {
 /// Runs another project if the command line names one.
 pub(super) async fn run(demo: &Demo) -> anyhow::Result<Option<ExitCode>> {
     let Some(choice) = choice(demo)? else { return Ok(None) };
-    // A clone lives as long as this.
+    // Keeps the clone until the end.
     let folder = SessionDir::create()?;
     let file = match choice {
         Choice::File(file) => file,
@@ -76,7 +76,7 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<Option<ExitCode>> {
     Ok(Some(ExitCode::SUCCESS))
 }
 
-/// Returns the path of its Tiltfile.
+/// Clones a repository and returns the path of its Tiltfile.
 async fn clone(repository: &str, folder: PathBuf) -> Result<PathBuf, Failure> {
     let address = address(repository);
     terminal::line(&format!("Cloning {address}"));
@@ -90,7 +90,7 @@ async fn clone(repository: &str, folder: PathBuf) -> Result<PathBuf, Failure> {
     Ok(folder.join("Tiltfile"))
 }
 
-/// `github.com/owner/name` is an address without scheme; folders and addresses with one are git's own.
+/// Adds `https://` to addresses such as `github.com/owner/name`; folders and URLs are passed to git unchanged.
 fn address(repository: &str) -> String {
     let is_local = repository.starts_with(['/', '.']);
     if is_local || repository.contains("://") || repository.contains('@') {

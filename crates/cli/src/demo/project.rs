@@ -1,4 +1,4 @@
-//! The demo's files, in a temporary folder that goes with the demo.
+//! The demo's files, in a temporary folder that is deleted at the end.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub(crate) struct Unpacked {
 impl Unpacked {
     pub(crate) async fn create() -> anyhow::Result<Self> {
         let folder = SessionDir::create()?;
-        // Both are held until both are known, so that they differ.
+        // Both listeners are open at the same time, so that the ports differ.
         let (frontend, api) = (free_port().await?, free_port().await?);
         let unpacked =
             Self { folder, frontend_port: frontend.local_addr()?.port(), api_port: api.local_addr()?.port() };

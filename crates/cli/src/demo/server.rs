@@ -1,4 +1,4 @@
-//! The demo's web server: files of one folder, and nothing else. It is here so that the demo needs no other program.
+//! The demo's web server, which serves the files of one folder. It is built in so that the demo needs no other program.
 
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ async fn answer(stream: TcpStream, folder: PathBuf) {
     };
     terminal::line(&format!("{} {path}", &status[..3]));
     let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-    // A browser that went away needs no answer.
+    // The browser may have disconnected.
     let _ = stream.write_all(head.as_bytes()).await;
     let _ = stream.write_all(&body).await;
     let _ = stream.shutdown().await;
@@ -44,7 +44,7 @@ async fn answer(stream: TcpStream, folder: PathBuf) {
 fn find(folder: &Path, path: &str) -> Option<Vec<u8>> {
     let name = path.split('?').next()?.trim_start_matches('/');
     let name = Path::new(if name.is_empty() { "index.html" } else { name });
-    // Nothing outside the folder.
+    // Files outside the folder are not served.
     let inside = name.components().all(|part| matches!(part, Component::Normal(_)));
     match read_entry(&folder.join(name)).ok()? {
         FileEntry::File { content, .. } if inside => Some(content),

@@ -1,4 +1,4 @@
-//! The tour: what a person would do with the demo, done by itself, each step checked.
+//! The tour: does what a person would do with the demo, and checks each step.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::project::Unpacked;
 
 /// A step that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(reader: &Reader, project: &Unpacked) -> anyhow::Result<()> {
     wait(reader, "build", |it| it.status.update_status == UpdateStatus::Ok).await?;
@@ -47,13 +47,13 @@ async fn wait(reader: &Reader, name: &str, until: impl Fn(&UIResource) -> bool) 
             revision = reader.changed(revision).await;
         }
     };
-    let waited = tokio::time::timeout(PATIENCE, reached).await;
+    let waited = tokio::time::timeout(STEP_TIMEOUT, reached).await;
     waited.with_context(|| format!("the demo's resource {name:?} did not get where it should"))
 }
 
-/// Waits until the site shows a text.
+/// Waits until the site serves a text.
 async fn served(project: &Unpacked, text: &str) -> anyhow::Result<()> {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + STEP_TIMEOUT;
     loop {
         let page = fetch(project.frontend_port).await.unwrap_or_default();
         if page.contains(text) {

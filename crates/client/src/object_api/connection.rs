@@ -59,7 +59,7 @@ impl OpenConnection {
     }
 }
 
-/// A response that goes on, over a connection of its own.
+/// A streamed response, over its own connection.
 pub struct ResponseStream {
     body: Incoming,
     _open: OpenConnection,
@@ -148,7 +148,7 @@ impl Connection {
         Ok(Response::from_parts(head, body))
     }
 
-    /// Sends a request whose response goes on.
+    /// Sends a request whose response is streamed.
     pub(crate) async fn open_stream(
         &self,
         request: &ApiRequest,

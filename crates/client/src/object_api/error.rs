@@ -7,7 +7,7 @@ use serde_json::Value;
 
 #[derive(Debug)]
 pub enum ApiError {
-    /// The session said no.
+    /// The session refused the request.
     Refused(Box<Refusal>),
     /// A path that is none, or an answer that cannot be read.
     Malformed(String),
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_told_as_kubectl_tells_them() {
+    fn refusals_are_printed_like_kubectl() {
         let body =
             br#"{"reason": "Invalid", "message": "m", "details": {"kind": "Cmd", "name": "x", "causes": [
             {"field": "spec.args", "message": "Required value: why"}]}}"#;

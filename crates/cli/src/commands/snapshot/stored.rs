@@ -1,4 +1,4 @@
-//! A store that holds what a snapshot says.
+//! Loads a snapshot into a store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -21,19 +21,19 @@ struct Snapshot {
     lilt: Beyond,
 }
 
-/// A snapshot that can be looked at.
+/// A loaded snapshot.
 pub(super) struct Stored {
     pub(super) reader: Reader,
-    /// When it was made.
+    /// Its time.
     pub(super) made: Timestamp,
     queries: SessionQueries,
     reports: Reports,
-    /// Where its log is; goes with it.
+    /// The temporary folder of its log.
     _folder: SessionDir,
 }
 
 impl Stored {
-    /// Answers what a session would be asked for, and nobody who asks for what the snapshot does not tell. Never ends.
+    /// Answers queries as a session would; those that a snapshot cannot answer are dropped. Never ends.
     pub(super) async fn answer(mut self) {
         loop {
             let query = self.queries.next().await;
@@ -49,7 +49,7 @@ impl Stored {
     }
 }
 
-/// Of Tilt's view, what the page shows.
+/// The parts of Tilt's view that the page shows.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
@@ -82,19 +82,19 @@ struct Segment {
     level: String,
 }
 
-/// When the line that is being written was written once: the store asks for the time.
+/// The time of the line that is being written, returned to the store as its clock.
 static TIME: AtomicI64 = AtomicI64::new(0);
 
 fn time_of_line() -> Timestamp {
     Timestamp(TIME.load(Ordering::Relaxed))
 }
 
-/// Reads a snapshot into a store, with a folder of its own for the log, however long that is.
+/// Loads a snapshot into a store, with a temporary folder for the log.
 pub(super) fn open(text: &[u8]) -> Result<Stored, Failure> {
     let snapshot: Snapshot =
         serde_json::from_slice(text).map_err(|error| Failure::user(error.to_string()))?;
     let folder = SessionDir::create()?;
-    // What was kept once is kept again, whatever a session may keep.
+    // Without a limit: the snapshot contains what the session kept.
     let (logs, log_reader) = LogWriter::open_limited(Some(folder.path().to_owned()), u64::MAX, time_of_line);
     write_log(&logs, snapshot.view.log_list);
     let (mut writer, queries, reader) = lilt_store::open(log_reader);
@@ -112,7 +112,7 @@ pub(super) fn open(text: &[u8]) -> Result<Stored, Failure> {
     Ok(Stored { reader, made, queries, reports, _folder: folder })
 }
 
-/// The objects of the API that the page shows.
+/// Converts the API objects that the page shows.
 fn drafts(objects: BTreeMap<String, Vec<Value>>) -> impl Iterator<Item = Draft> {
     objects.into_iter().flat_map(|(kind, objects)| {
         let kind = ObjectKind::named(&kind);
@@ -120,7 +120,7 @@ fn drafts(objects: BTreeMap<String, Vec<Value>>) -> impl Iterator<Item = Draft> 
     })
 }
 
-/// Without what the store adds by itself.
+/// Removes metadata that the store sets itself.
 fn draft(kind: ObjectKind, mut object: Value) -> Option<Draft> {
     let members = object.as_object_mut()?;
     let mut metadata = members.remove("metadata")?;
@@ -150,7 +150,7 @@ fn write_log(logs: &LogWriter, list: LogList) {
             "ERROR" => Level::Error,
             _ => Level::Info,
         };
-        // Tilt cuts lines into segments where it likes; ordinary ones go together again.
+        // Tilt splits lines into arbitrary segments; consecutive ones are joined.
         match level {
             Level::Info => span.write(segment.text.as_bytes()),
             level => span.print(level, segment.text.strip_suffix('\n').unwrap_or(&segment.text)),
