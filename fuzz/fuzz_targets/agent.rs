@@ -1,4 +1,4 @@
-//! What lilt and its agent in a container make of any bytes that the other side sends.
+//! Fuzzes the protocol between lilt and its agent: each side parses arbitrary bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

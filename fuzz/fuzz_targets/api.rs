@@ -1,4 +1,4 @@
-//! Any request to the object API, and what an object that it takes does to a session.
+//! Fuzzes requests to the object API, and the effect of accepted objects on the engine.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! A whole load of any text, with everything outside shut off.
+//! Fuzzes the complete load of a Tiltfile, without access to files, commands or the network.
 #![no_main]
 
 #[path = "../../crates/tiltfile/tests/garbage/shut.rs"]

@@ -1,4 +1,4 @@
-//! The front end on any text.
+//! Fuzzes the parser and the checks before the evaluation of a Tiltfile.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

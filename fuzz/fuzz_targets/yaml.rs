@@ -1,4 +1,4 @@
-//! The YAML reader and writer on any text.
+//! Fuzzes the YAML parser and writer.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
