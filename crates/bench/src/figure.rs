@@ -1,10 +1,10 @@
-//! One row of the table.
+//! A measured figure: one row of the table.
 
 use std::fmt;
 
 use crate::samples::Samples;
 
-/// What the numbers of a figure count.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Microseconds,
@@ -32,11 +32,11 @@ impl fmt::Display for Unit {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
-    /// For machines; never changes its meaning.
+    /// The stable key in the JSON output.
     pub(crate) key: String,
     pub(crate) work: String,
     pub(crate) unit: Unit,
-    /// What the median may be at most; none: for information.
+    /// The limit of the median; none: for information.
     pub(crate) limit: Option<f64>,
     pub(crate) samples: Samples,
 }

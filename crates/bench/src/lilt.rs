@@ -1,4 +1,4 @@
-//! The program that is measured.
+//! The `lilt` program that is measured.
 
 use std::fs;
 use std::io::Read as _;
@@ -12,10 +12,10 @@ use nix::unistd::Pid;
 
 use crate::memory;
 
-/// A session that has not ended after this long after it was asked to is a bug worth stopping for.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks at a running command.
-const LOOK: Duration = Duration::from_millis(5);
+/// How long a session may take to end; a longer time is a bug.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a running command is sampled.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(5);
 
 const CI: [&str; 3] = ["ci", "--port", "random"];
 
@@ -25,7 +25,7 @@ pub(crate) struct Lilt {
 }
 
 impl Lilt {
-    /// The given one, or the one that was built beside this program.
+    /// Returns the given program, or the one beside this program.
     pub(crate) fn find(given: Option<PathBuf>) -> Result<Self, String> {
         let program = match given {
             Some(program) => program,
@@ -43,23 +43,23 @@ impl Lilt {
     fn command(&self, folder: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
-        // Complaints go to whoever reads the table; ports and the like of a session around us do not come in.
+        // Errors go to stderr; variables of a surrounding session are removed.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("TILT_") {
                 command.env_remove(name);
             }
         }
-        // Its page is read here as a plain client does, and tokens of the ports are not kept.
+        // The page is read without a token, and tokens are not kept.
         command.env("TILT_DISABLE_HUD_AUTH", "1");
         command
     }
 
-    /// Runs a command to its end: from before the process exists to after it is gone.
+    /// Runs a command and measures from before the process exists until it has ended.
     pub(crate) fn run(&self, folder: &Path, arguments: &[&str]) -> Duration {
         self.run_with(folder, arguments, [])
     }
 
-    /// The same, with these variables.
+    /// Like the method without `_with`, with environment variables.
     pub(crate) fn run_with<'a>(
         &self,
         folder: &Path,
@@ -70,11 +70,11 @@ impl Lilt {
         command.envs(variables);
         let begin = Instant::now();
         let child = command.spawn().expect("lilt starts");
-        end_well(child, arguments);
+        wait_for_success(child, arguments);
         begin.elapsed()
     }
 
-    /// What a command prints.
+    /// Returns the output of a command.
     pub(crate) fn output(&self, folder: &Path, arguments: &[&str]) -> String {
         let mut command = self.command(folder, arguments);
         let output = command.stdout(Stdio::piped()).output().expect("lilt starts");
@@ -82,7 +82,7 @@ impl Lilt {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// How many lines a command prints.
+    /// Returns the number of lines that a command prints.
     pub(crate) fn count_lines(&self, folder: &Path, arguments: &[&str]) -> usize {
         let mut child = self.command(folder, arguments).stdout(Stdio::piped()).spawn().expect("lilt starts");
         let mut printed = child.stdout.take().expect("it was piped");
@@ -91,7 +91,7 @@ impl Lilt {
         while let Ok(length @ 1..) = printed.read(&mut buffer) {
             lines += buffer[..length].iter().filter(|byte| **byte == b'\n').count();
         }
-        end_well(child, arguments);
+        wait_for_success(child, arguments);
         lines
     }
 
@@ -99,11 +99,11 @@ impl Lilt {
     pub(crate) fn wait_for_port(&self, session: &Session, patience: Duration) {
         while std::net::TcpStream::connect(("127.0.0.1", session.port)).is_err() {
             assert!(session.begin.elapsed() < patience, "the port does not open");
-            std::thread::sleep(LOOK);
+            std::thread::sleep(SAMPLE_INTERVAL);
         }
     }
 
-    /// The same, looked at while it runs.
+    /// Also samples memory and CPU time while it runs.
     fn watch<'a>(
         &self,
         folder: &Path,
@@ -115,28 +115,28 @@ impl Lilt {
         let begin = Instant::now();
         let mut child = command.spawn().expect("lilt starts");
         let mut run = Run::default();
-        // Both only grow, so that the last look before the end is near enough.
+        // Both only grow, so the last sample before the end is close enough.
         while matches!(child.try_wait(), Ok(None)) {
             run.peak = memory::peak(child.id()).unwrap_or(run.peak);
             run.ticks = memory::ticks(child.id()).unwrap_or(run.ticks);
-            std::thread::sleep(LOOK);
+            std::thread::sleep(SAMPLE_INTERVAL);
         }
-        end_well(child, arguments);
+        wait_for_success(child, arguments);
         run.took = begin.elapsed();
         run
     }
 
-    /// `lilt ci` on a project.
+    /// Runs `lilt ci` on a project.
     pub(crate) fn ci(&self, project: &Project) -> Duration {
         self.run(project.path(), &CI)
     }
 
-    /// The same, looked at while it runs.
+    /// Also samples memory and CPU time while it runs.
     pub(crate) fn watch_ci(&self, project: &Project) -> Run {
         self.watch_ci_with(project, [])
     }
 
-    /// The same, with these variables.
+    /// Like the method without `_with`, with environment variables.
     pub(crate) fn watch_ci_with<'a>(
         &self,
         project: &Project,
@@ -145,7 +145,7 @@ impl Lilt {
         self.watch(project.path(), &CI, variables)
     }
 
-    /// Starts `lilt up` with its dashboard on a port of its own.
+    /// Starts `lilt up` with its dashboard on a free port.
     pub(crate) fn up<'a>(
         &self,
         project: &Project,
@@ -158,7 +158,7 @@ impl Lilt {
         Session { child: command.spawn().expect("lilt starts"), port, begin }
     }
 
-    /// The same, with what it prints.
+    /// Starts `lilt up`, and returns its output, too.
     pub(crate) fn up_reading<'a>(
         &self,
         project: &Project,
@@ -173,33 +173,33 @@ impl Lilt {
         (Session { child, port, begin }, output)
     }
 
-    /// Of the program's file.
+    /// Returns the size of the program's file.
     pub(crate) fn megabytes(&self) -> f64 {
         fs::metadata(&self.program).expect("the program's file is there").len() as f64 / 1e6
     }
 }
 
-/// One command that was watched to its end.
+/// The measurements of one command.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     pub(crate) took: Duration,
-    /// Its most memory, in megabytes.
+    /// Its peak memory, in megabytes.
     pub(crate) peak: f64,
-    /// Its own processor time, without what it started.
+    /// Its own CPU time, without that of its children.
     pub(crate) ticks: u64,
 }
 
-fn end_well(mut child: Child, arguments: &[&str]) {
+fn wait_for_success(mut child: Child, arguments: &[&str]) {
     let status = child.wait().expect("a child can be waited for");
     assert!(status.success(), "lilt {} failed: {status}", arguments.join(" "));
 }
 
-/// A running `lilt up`. Dropping it ends it as Ctrl-C does.
+/// A running `lilt up`. Dropping it ends it like Ctrl-C.
 #[derive(Debug)]
 pub(crate) struct Session {
     child: Child,
     pub(crate) port: u16,
-    /// Just before the process was made.
+    /// Just before the process was started.
     pub(crate) begin: Instant,
 }
 
@@ -208,7 +208,7 @@ impl Session {
         self.child.id()
     }
 
-    /// Ends it and tells how long that took.
+    /// Ends it and returns how long that took.
     pub(crate) fn end(mut self) -> Duration {
         self.interrupt()
     }
@@ -218,7 +218,7 @@ impl Session {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("process ids are small"));
         let _ = kill(pid, Signal::SIGINT);
         while matches!(self.child.try_wait(), Ok(None)) {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > STOP_TIMEOUT {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 break;

@@ -1,7 +1,7 @@
-//! The figures that lilt promises: measured on the release binary, from outside, as a user would see them.
+//! The benchmarks of lilt: measured on the release binary, from outside, as a user would see them.
 //!
-//! Not tests: a figure that is missed is marked, and the exit code stays 0. It is 1 when something could not be
-//! measured at all. `make bench` builds what is measured and runs this.
+//! They are not tests: a figure above its limit is marked, and the exit code stays 0. It is 1 if something could not be
+//! measured. `make bench` builds lilt and runs this.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -53,7 +53,7 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// So many samples, or a fifth of them in a hurry.
+    /// Returns the number of samples: all, or a fifth with `--quick`.
     pub(crate) fn samples(self, usual: usize) -> usize {
         if self.quick { (usual / 5).max(1) } else { usual }
     }
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     let mut failures: Vec<String> = Vec::new();
     let mut run = |name: &str, measure: &dyn Fn() -> Vec<Figure>| {
         eprintln!("bench: measuring {name} …");
-        // A measurement that fails is reported, and the others go on.
+        // A failed measurement is reported, and the others continue.
         match catch_unwind(AssertUnwindSafe(measure)) {
             Ok(measured) => figures.extend(measured),
             Err(panic) => failures.push(format!("{name}: {}", words(&*panic))),

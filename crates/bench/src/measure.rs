@@ -19,7 +19,7 @@ use crate::Effort;
 use crate::figure::Figure;
 use crate::lilt::Lilt;
 
-/// Panics with a sentence when it cannot measure.
+/// Panics with a message when it cannot measure.
 type Measure = fn(&Lilt, Effort) -> Vec<Figure>;
 
 pub(crate) const ALL: [(&str, Measure); 15] = [

@@ -1,11 +1,11 @@
-//! What the kernel knows about a process: memory, processor time, wake-ups.
+//! Process statistics of the kernel: memory, CPU time, wake-ups.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-/// A field of `/proc/PID/<file>` that is given in kB, in megabytes. None once the process has ended.
+/// Reads a field of `/proc/PID/<file>` in kB, and returns megabytes. None once the process has ended.
 pub(crate) fn megabytes(pid: u32, file: &str, field: &str) -> Option<f64> {
     let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
@@ -13,21 +13,21 @@ pub(crate) fn megabytes(pid: u32, file: &str, field: &str) -> Option<f64> {
     Some(kilobytes * 1024.0 / 1e6)
 }
 
-/// The most memory it ever had.
+/// Returns the peak memory.
 pub(crate) fn peak(pid: u32) -> Option<f64> {
     megabytes(pid, "status", "VmHWM")
 }
 
-/// Clock ticks spent in the process and, on its behalf, in the kernel. None once it has ended.
+/// Returns the clock ticks of user and kernel time. None once the process has ended.
 pub(crate) fn ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name comes second, in parentheses, and may contain anything.
+    // The second field, the program's name in parentheses, may contain anything.
     let mut fields = stat.rsplit_once(") ")?.1.split_whitespace().skip(11);
     let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     Some(user + system)
 }
 
-/// What threads did: how often each woke up to do something, and for how many nanoseconds it ran.
+/// The activity of threads: how often each woke up, and for how many nanoseconds it ran.
 #[derive(Debug)]
 pub(crate) struct Activity(BTreeMap<OsString, (u64, u64)>);
 
@@ -37,7 +37,7 @@ impl Activity {
         Self(threads.flatten().map(|thread| (thread.file_name(), of_thread(&thread.path()))).collect())
     }
 
-    /// Wake-ups and nanoseconds since then. Threads that ended meanwhile took what they did with them.
+    /// Returns wake-ups and nanoseconds since then. Threads that ended meanwhile are not counted.
     pub(crate) fn since(&self, before: &Self) -> (u64, u64) {
         self.0.iter().fold((0, 0), |(woken, ran), (thread, now)| {
             let then = before.0.get(thread).copied().unwrap_or_default();
@@ -55,7 +55,7 @@ fn of_thread(folder: &Path) -> (u64, u64) {
     (woken, ran)
 }
 
-/// Load averages over 1, 5 and 15 minutes: on a busy machine figures say little.
+/// Returns the load averages: figures of a busy machine are unreliable.
 pub(crate) fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! The dashboard's WebSocket, read as the page reads it.
+//! Reads the dashboard's WebSocket like the page.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,15 @@ use serde_json::Value;
 
 use crate::lilt::Session;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Waits until the page says that a resource is up to date, and tells how long that took since the session's begin.
-/// The connection is closed again.
+/// Waits until the page shows a resource as up to date, and returns the time since the start of the session.
 pub(crate) fn wait_until_done(session: &Session, resource: &str) -> Duration {
     let mut socket = connect(session);
     loop {
-        assert!(session.begin.elapsed() < PATIENCE, "{resource} was not up to date after {PATIENCE:?}");
+        assert!(session.begin.elapsed() < TIMEOUT, "{resource} was not up to date after {TIMEOUT:?}");
         let message = read(&mut socket).expect("the dashboard answers");
-        if says_done(&message, resource) {
+        if is_up_to_date(&message, resource) {
             let took = session.begin.elapsed();
             socket.close();
             return took;
@@ -24,14 +23,14 @@ pub(crate) fn wait_until_done(session: &Session, resource: &str) -> Duration {
     }
 }
 
-/// The next thing that the page is told; none when the session is over.
+/// Reads the next message; none when the session has ended.
 pub(crate) fn read(socket: &mut PageSocket) -> Option<Value> {
     socket.read().ok()
 }
 
-/// As soon as its port is open.
+/// Connects as soon as the port is open.
 pub(crate) fn connect(session: &Session) -> PageSocket {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         match PageSocket::connect(session.port) {
             Ok(socket) => return socket,
@@ -41,7 +40,7 @@ pub(crate) fn connect(session: &Session) -> PageSocket {
     }
 }
 
-fn says_done(message: &Value, resource: &str) -> bool {
+fn is_up_to_date(message: &Value, resource: &str) -> bool {
     let resources = message["resources"].as_array().into_iter().flatten();
     resources
         .filter(|one| one["metadata"]["name"] == resource)
@@ -55,11 +54,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_resource_and_only_when_it_is_done() {
+    fn only_the_given_resource_counts_when_it_is_done() {
         let state = |name: &str, status: &str| json!({"type": "state", "resources": [{"metadata": {"name": name}, "status": {"updateStatus": status}}]});
-        assert!(says_done(&state("one", "ok"), "one"));
-        assert!(!says_done(&state("one", "in_progress"), "one"));
-        assert!(!says_done(&state("(Tiltfile)", "ok"), "one"));
-        assert!(!says_done(&json!({"type": "hello"}), "one"));
+        assert!(is_up_to_date(&state("one", "ok"), "one"));
+        assert!(!is_up_to_date(&state("one", "in_progress"), "one"));
+        assert!(!is_up_to_date(&state("(Tiltfile)", "ok"), "one"));
+        assert!(!is_up_to_date(&json!({"type": "hello"}), "one"));
     }
 }

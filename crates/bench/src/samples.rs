@@ -1,8 +1,8 @@
-//! Numbers measured again and again.
+//! Repeated measurements.
 
 use std::time::Duration;
 
-/// At least one number, in order of size.
+/// At least one number, sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Samples(Vec<f64>);
 
@@ -13,7 +13,7 @@ impl Samples {
         Self(values)
     }
 
-    /// What a measurement gives when it is made so many times.
+    /// Repeats a measurement `count` times.
     pub(crate) fn collect(count: usize, measure: impl FnMut(usize) -> f64) -> Self {
         Self::new((0..count).map(measure).collect())
     }
@@ -22,7 +22,7 @@ impl Samples {
         self.0.len()
     }
 
-    /// The value that so many percent of all do not exceed.
+    /// Returns the value that `percent` percent of all do not exceed.
     fn percentile(&self, percent: usize) -> f64 {
         let rank = (self.0.len() * percent).div_ceil(100).max(1);
         self.0[rank - 1]
@@ -36,7 +36,7 @@ impl Samples {
         self.percentile(95)
     }
 
-    pub(crate) fn least(&self) -> f64 {
+    pub(crate) fn min(&self) -> f64 {
         self.percentile(0)
     }
 }
@@ -56,10 +56,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_values_that_were_measured() {
+    fn percentiles_are_measured_values() {
         let samples = Samples::new((1..=50).rev().map(f64::from).collect());
-        assert_eq!((samples.least(), samples.median(), samples.p95()), (1.0, 25.0, 48.0));
+        assert_eq!((samples.min(), samples.median(), samples.p95()), (1.0, 25.0, 48.0));
         let one = Samples::from(7.0);
-        assert_eq!((one.least(), one.median(), one.p95()), (7.0, 7.0, 7.0));
+        assert_eq!((one.min(), one.median(), one.p95()), (7.0, 7.0, 7.0));
     }
 }

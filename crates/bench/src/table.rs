@@ -1,4 +1,4 @@
-//! Figures for people and for machines.
+//! Formats figures as a table and as JSON.
 
 use std::fmt::Write as _;
 
@@ -56,7 +56,7 @@ fn row(figure: &Figure) -> [String; 7] {
         figure.limit.map(|limit| format!("{limit} {unit}")).unwrap_or_default(),
         format!("{} {unit}", number(samples.median())),
         if many { number(samples.p95()) } else { String::new() },
-        if many { number(samples.least()) } else { String::new() },
+        if many { number(samples.min()) } else { String::new() },
         samples.len().to_string(),
         match figure.is_met() {
             Some(true) => "yes",
@@ -67,7 +67,7 @@ fn row(figure: &Figure) -> [String; 7] {
     ]
 }
 
-/// Three digits that matter.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
@@ -88,7 +88,7 @@ pub(crate) fn json(figures: &[Figure], failures: &[String]) -> Value {
                 "limit": figure.limit,
                 "median": figure.samples.median(),
                 "p95": figure.samples.p95(),
-                "least": figure.samples.least(),
+                "least": figure.samples.min(),
                 "samples": figure.samples.len(),
                 "met": figure.is_met(),
             })
@@ -103,7 +103,7 @@ mod tests {
     use crate::figure::Unit;
 
     #[test]
-    fn a_missed_figure_is_marked_and_counted() {
+    fn missed_figure_is_marked_and_counted() {
         let figures = [
             Figure::new("a", "quick", Unit::Milliseconds, 9.0).at_most(10.0),
             Figure::new("b", "slow", Unit::Milliseconds, 11.0).at_most(10.0),

@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use lilt_cluster::{Cluster, ConnectOptions, Forwarder, NamespaceEvent};
 use lilt_model::Timestamp;
 use lilt_model::cluster::PodRef;
-use lilt_testbed_env::Bed;
+use lilt_testbed_env::Testbed;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::Instant;
@@ -28,7 +28,7 @@ const SERVER: &str = "mkdir /www; echo hello >/www/small; dd if=/dev/zero of=/ww
 
 #[tokio::main]
 async fn main() {
-    let namespace = Bed::get().namespace("forward");
+    let namespace = Testbed::get().namespace("forward");
     let options = ConnectOptions {
         kubeconfig: vec![namespace.kubeconfig().to_owned()],
         namespace: Some(namespace.name().to_owned()),

@@ -21,12 +21,12 @@ fn kubectl(arguments: &[&str]) -> String {
 }
 
 /// A folder with the test bed's kubeconfig in parts.
-struct Bed {
+struct Testbed {
     folder: tempfile::TempDir,
     config: Value,
 }
 
-impl Bed {
+impl Testbed {
     fn new() -> Self {
         let config = kubectl(&["config", "view", "--raw", "--flatten", "--minify", "-o", "json"]);
         let bed =
@@ -113,7 +113,7 @@ fn token() -> String {
 
 #[tokio::test]
 async fn every_kind_of_user_works_as_with_kubectl() {
-    let bed = Bed::new();
+    let bed = Testbed::new();
     let user = bed.user();
     let (certificate, key) = (&user["client-certificate-data"], &user["client-key-data"]);
     let token = token();
@@ -180,7 +180,7 @@ async fn every_kind_of_user_works_as_with_kubectl() {
 
 #[tokio::test]
 async fn every_kind_of_cluster_works_as_with_kubectl() {
-    let bed = Bed::new();
+    let bed = Testbed::new();
     let cluster = bed.cluster();
     let server = cluster["server"].as_str().unwrap();
     let authority = json!({"server": server, "certificate-authority": "ca.crt"});
@@ -241,7 +241,7 @@ impl Drop for ApiProxy {
 
 #[tokio::test]
 async fn several_files_are_merged_as_with_kubectl() {
-    let bed = Bed::new();
+    let bed = Testbed::new();
     let part = |name: &str, fields: Value| bed.write(name, fields.to_string());
     let config = &bed.config;
     let clusters = part("clusters", json!({"clusters": config["clusters"]}));
@@ -281,7 +281,7 @@ async fn several_files_are_merged_as_with_kubectl() {
 }
 
 /// A plugin that records its input and prints a token.
-fn plugin(bed: &Bed, version: &str, token: &str, fields: Value) -> Value {
+fn plugin(bed: &Testbed, version: &str, token: &str, fields: Value) -> Value {
     let answer = json!({"apiVersion": version, "kind": "ExecCredential", "status": {"token": token}});
     let script = "printf %s \"$KUBERNETES_EXEC_INFO\" > info; printf %s \"$GREETING\" > greeting";
     let script = format!("#!/bin/sh\ncd \"$(dirname \"$0\")\"\n{script}\necho '{answer}'\n");
@@ -298,7 +298,7 @@ fn make_executable(path: &Path) {
 
 #[tokio::test]
 async fn exec_plugins_work_as_with_kubectl() {
-    let bed = Bed::new();
+    let bed = Testbed::new();
     let token = token();
     let (v1, v1beta1) = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1");
     let rows = [
@@ -362,7 +362,7 @@ fn record_impersonation(server: &std::net::TcpListener) -> Vec<String> {
 
 #[tokio::test]
 async fn impersonation_is_sent_as_by_kubectl() {
-    let bed = Bed::new();
+    let bed = Testbed::new();
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", server.local_addr().unwrap());
     let mut config = bed.with_user(json!({"as": "someone", "as-uid": "7", "as-groups": ["one", "two"],
@@ -383,7 +383,7 @@ async fn impersonation_is_sent_as_by_kubectl() {
 /// Persistent failures are retried less often.
 #[tokio::test]
 async fn refused_login_and_certificate_are_persistent_failures() {
-    let bed = Bed::new();
+    let bed = Testbed::new();
     let cluster = bed.cluster();
     let plugin = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "./none",
         "interactiveMode": "Never"});

@@ -1,4 +1,4 @@
-//! A running `lilt`, as a person sees it: what it prints, what its page shows, how it ends, what it leaves behind.
+//! A running `lilt`: its output, its page, its exit, and what it leaves behind.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Read};
@@ -17,20 +17,20 @@ use serde_json::Value;
 use super::page::Page;
 use super::processes;
 
-/// Where a test says what it waits for in vain. A loaded machine with two cores must not come near it.
+/// The timeout of all waits, far more than a loaded machine with two cores needs.
 pub const DEADLINE: Duration = Duration::from_secs(240);
 
-/// How `lilt` is started.
+/// A `lilt` command before its start.
 #[derive(Debug)]
 pub struct Start {
     pub(crate) command: Command,
     pub(crate) mark: String,
-    /// Everything that lilt could leave behind goes here: home, caches, temporary files.
+    /// The home folder, with caches and temporary files, so that leftovers are found.
     pub(crate) home: Project,
 }
 
 impl Start {
-    /// `lilt` with these arguments, in a project's folder, knowing neither a cluster nor an engine.
+    /// Creates a `lilt` command in a project's folder, with neither a cluster nor a Docker engine.
     pub fn new(project: &Project, arguments: &[&str]) -> Start {
         Start::program(&crate::program(), project, arguments)
     }
@@ -41,7 +41,7 @@ impl Start {
         let home = Project::new(&[("cache/.keep", ""), ("tmp/.keep", "")]);
         home.remove("cache/.keep");
         home.remove("tmp/.keep");
-        // lilt is started as in a terminal, also where the tests run as a background job of a script or under `nohup`.
+        // lilt starts with default signal dispositions, also if the tests run in the background or under `nohup`.
         lilt_host::signals::restore_defaults(&[Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT]);
         let mut command = Command::new(program);
         command
@@ -50,8 +50,8 @@ impl Start {
             .env("HOME", home.path())
             .env("XDG_CACHE_HOME", home.file("cache"))
             .env("TMPDIR", home.file("tmp"))
-            .env(processes::MARK, &mark)
-            // Plain requests are easier to read without; who may come in has tests of its own.
+            .env(processes::MARKER_VARIABLE, &mark)
+            // Without a token requests are simpler; authentication has its own tests.
             .env("TILT_DISABLE_HUD_AUTH", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -64,18 +64,18 @@ impl Start {
         Start { command, mark, home }
     }
 
-    /// `lilt up --stream` on any free port.
+    /// Creates `lilt up --stream` on any free port.
     pub fn up(project: &Project) -> Start {
         Start::new(project, &["up", "--stream", "--port", "random"])
     }
 
-    /// `lilt ci` on any free port.
+    /// Creates `lilt ci` on any free port.
     pub fn ci(project: &Project) -> Start {
         Start::new(project, &["ci", "--port", "random"])
     }
 
-    /// On the bed, in this namespace.
-    pub fn on(mut self, namespace: &Namespace) -> Start {
+    /// Uses this namespace of the test bed.
+    pub fn in_namespace(mut self, namespace: &Namespace) -> Start {
         self.command.envs(namespace.variables());
         self
     }
@@ -85,21 +85,21 @@ impl Start {
         self
     }
 
-    /// Without a variable that it would have.
+    /// Removes a variable.
     pub fn without(mut self, name: &str) -> Start {
         self.command.env_remove(name);
         self
     }
 
-    /// With the home of a session that runs, as a second command in another terminal has.
-    pub fn beside(mut self, session: &Lilt) -> Start {
+    /// Uses the home of a running session, like a second command of the same user.
+    pub fn with_home_of(mut self, session: &Lilt) -> Start {
         let home = &session.home;
         self.command.env("HOME", home.path()).env("XDG_CACHE_HOME", home.file("cache"));
         self
     }
 
-    /// In another folder than the project's.
-    pub fn within(mut self, folder: &Path) -> Start {
+    /// Starts in another folder than the project's.
+    pub fn in_folder(mut self, folder: &Path) -> Start {
         self.command.current_dir(folder);
         self
     }
@@ -109,23 +109,23 @@ impl Start {
         self
     }
 
-    /// With what comes in from a file.
+    /// Uses a file as standard input.
     pub fn reading(mut self, path: &Path) -> Start {
         self.command.stdin(std::fs::File::open(path).expect("the file is there"));
         self
     }
 
-    /// With a pipe for what [`Lilt::typed`] writes.
-    pub fn typing(mut self) -> Start {
+    /// Uses a pipe as standard input, for [`Lilt::stdin`].
+    pub fn with_piped_stdin(mut self) -> Start {
         self.command.stdin(Stdio::piped());
         self
     }
 
     pub fn start(mut self) -> Lilt {
-        // As a shell does: Ctrl-C goes to this group, the test is in another one.
+        // In its own process group, like in a shell, for Ctrl-C.
         self.command.process_group(0);
         let mut child = self.command.spawn().unwrap_or_else(|error| panic!("lilt does not start: {error}"));
-        // Unbounded: the test reads when it likes, and lilt must not wait for that.
+        // Unbounded, because the test reads rarely, and lilt must not wait for it.
         let (sender, incoming) = mpsc::channel();
         collect(child.stdout.take().expect("it was piped"), Source::Stdout, sender.clone());
         collect(child.stderr.take().expect("it was piped"), Source::Stderr, sender);
@@ -139,13 +139,13 @@ impl Start {
         }
     }
 
-    /// Starts it and waits for its end.
-    pub fn run(self) -> Ended {
-        self.start().ended()
+    /// Starts it and waits until it exits.
+    pub fn run(self) -> ExitedLilt {
+        self.start().wait_for_exit()
     }
 }
 
-/// Ends with the pipe.
+/// Reads lines until the pipe is closed.
 fn collect(pipe: impl Read + Send + 'static, source: Source, sender: Sender<(Source, String)>) {
     std::thread::spawn(move || {
         for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
@@ -162,12 +162,12 @@ enum Source {
     Stderr,
 }
 
-/// A place in the output.
+/// A position in the output.
 #[derive(Clone, Copy, Debug)]
-pub struct Place(usize);
+pub struct OutputPosition(usize);
 
 /// The beginning of the output.
-pub const BEGIN: Place = Place(0);
+pub const OUTPUT_START: OutputPosition = OutputPosition(0);
 
 #[derive(Debug)]
 pub struct Lilt {
@@ -184,39 +184,39 @@ impl Lilt {
         i32::try_from(self.child.id()).expect("process ids are small")
     }
 
-    /// Where everything that lilt keeps goes.
+    /// Returns the home folder of this lilt.
     pub fn home(&self) -> &Path {
         self.home.path()
     }
 
     /// Waits for a line that contains a text, anywhere in the output, and returns it.
     pub fn wait_for_line(&self, text: &str) -> String {
-        self.wait_for_line_after(BEGIN, text)
+        self.wait_for_line_after(OUTPUT_START, text)
     }
 
-    /// Waits for a line that contains a text, from a place on.
-    pub fn wait_for_line_after(&self, place: Place, text: &str) -> String {
-        self.wait_for(place, &format!("a line with {text:?}"), |line| line.contains(text))
+    /// Waits for a line that contains a text, after a position.
+    pub fn wait_for_line_after(&self, start: OutputPosition, text: &str) -> String {
+        self.wait_for(start, &format!("a line with {text:?}"), |line| line.contains(text))
     }
 
     /// Waits for exactly this line of a resource.
-    pub fn wait_for_words(&self, resource: &str, words: &str) {
-        self.wait_for_words_after(BEGIN, resource, words);
+    pub fn wait_for_log_line(&self, resource: &str, words: &str) {
+        self.wait_for_log_line_after(OUTPUT_START, resource, words);
     }
 
-    pub fn wait_for_words_after(&self, place: Place, resource: &str, words: &str) {
+    pub fn wait_for_log_line_after(&self, start: OutputPosition, resource: &str, words: &str) {
         let wanted = format!("{resource:>13} │ {words}");
-        self.wait_for(place, &format!("the line {wanted:?}"), |line| line == wanted);
+        self.wait_for(start, &format!("the line {wanted:?}"), |line| line == wanted);
     }
 
-    fn wait_for(&self, place: Place, what: &str, is_it: impl Fn(&str) -> bool) -> String {
+    fn wait_for(&self, start: OutputPosition, what: &str, is_it: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + DEADLINE;
-        let mut next = place.0;
+        let mut next = start.0;
         loop {
             if let Some((_, line)) = self.seen.borrow().iter().skip(next).find(|(_, line)| is_it(line)) {
                 return line.clone();
             }
-            next = self.seen.borrow().len().max(place.0);
+            next = self.seen.borrow().len().max(start.0);
             match self.incoming.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.seen.borrow_mut().push(line),
                 Err(RecvTimeoutError::Timeout) => {
@@ -229,32 +229,32 @@ impl Lilt {
         }
     }
 
-    /// Where the output ends now.
-    pub fn place(&self) -> Place {
+    /// Returns the current end of the output.
+    pub fn output_end(&self) -> OutputPosition {
         self.drain();
-        Place(self.seen.borrow().len())
+        OutputPosition(self.seen.borrow().len())
     }
 
     fn drain(&self) {
         self.seen.borrow_mut().extend(self.incoming.try_iter());
     }
 
-    /// What was printed so far.
+    /// Returns the output so far.
     pub fn output(&self) -> String {
-        self.output_after(BEGIN)
+        self.output_after(OUTPUT_START)
     }
 
-    pub fn output_after(&self, place: Place) -> String {
+    pub fn output_after(&self, start: OutputPosition) -> String {
         self.drain();
-        self.seen.borrow().iter().skip(place.0).map(|(_, line)| format!("{line}\n")).collect()
+        self.seen.borrow().iter().skip(start.0).map(|(_, line)| format!("{line}\n")).collect()
     }
 
-    /// How many lines contain a text.
+    /// Returns how many lines contain a text.
     pub fn count(&self, text: &str) -> usize {
         self.output().lines().filter(|line| line.contains(text)).count()
     }
 
-    /// Waits until so many lines with a text were printed, and no more. The page may know what happened before it is
+    /// Waits until so many lines with a text were printed, and no more. The page may show an event before it is
     /// printed.
     #[track_caller]
     pub fn has_lines(&self, text: &str, number: usize) {
@@ -262,7 +262,7 @@ impl Lilt {
         assert_eq!(self.count(text), number, "lines with {text:?}");
     }
 
-    /// The port of the page.
+    /// Returns the port of the page.
     pub fn port(&self) -> u16 {
         let line = self.wait_for_line("Tilt started on http://");
         // A token may follow.
@@ -271,7 +271,7 @@ impl Lilt {
         port.unwrap_or_else(|| panic!("no port in {line:?}"))
     }
 
-    /// Waits until the page shows a resource in a state, and returns it. `what` completes "until the resource …".
+    /// Waits until `is_so` holds for a resource on the page, and returns it. `what` completes "until the resource …".
     pub fn wait_until(&self, resource: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let mut page = self.page.borrow_mut();
         let page = page.get_or_insert_with(|| Page::open(self.port()));
@@ -280,7 +280,7 @@ impl Lilt {
         })
     }
 
-    /// Waits until a resource's last update succeeded and what it runs, if anything, is ready.
+    /// Waits until a resource's update has succeeded and its runtime is ready.
     pub fn wait_until_ready(&self, resource: &str) -> Value {
         self.wait_until(resource, "is ready", |it| {
             let good = |key: &str| matches!(it["status"][key].as_str(), Some("ok" | "not_applicable"));
@@ -288,18 +288,18 @@ impl Lilt {
         })
     }
 
-    /// Asks for an update over the page's socket.
+    /// Triggers an update over the page's socket.
     pub fn click(&self, resource: &str) {
         let mut page = self.page.borrow_mut();
         page.get_or_insert_with(|| Page::open(self.port())).trigger(resource);
     }
 
-    /// Where to write what a person types; only for those that were started with [`Start::typing`].
-    pub fn typed(&mut self) -> &mut impl std::io::Write {
+    /// Returns standard input, if it was started with [`Start::with_piped_stdin`].
+    pub fn stdin(&mut self) -> &mut impl std::io::Write {
         self.child.stdin.as_mut().expect("it was started with a pipe")
     }
 
-    /// Presses Ctrl-C.
+    /// Sends Ctrl-C.
     pub fn ctrl_c(&self) {
         killpg(Pid::from_raw(self.pid()), Signal::SIGINT).expect("lilt runs");
     }
@@ -308,20 +308,20 @@ impl Lilt {
         kill(Pid::from_raw(self.pid()), signal).expect("lilt runs");
     }
 
-    /// The commands that lilt started, what they started, and that run now.
+    /// Returns the running processes that lilt started, directly or indirectly.
     pub fn processes(&self) -> Vec<i32> {
-        let marked = processes::marked(&self.mark).into_iter();
-        marked.filter(|pid| *pid != self.pid() && !processes::is_guardian(*pid)).collect()
+        let with_marker = processes::with_marker(&self.mark).into_iter();
+        with_marker.filter(|pid| *pid != self.pid() && !processes::is_guardian(*pid)).collect()
     }
 
-    /// Presses Ctrl-C, waits for the end and checks that it is a good one.
+    /// Sends Ctrl-C, and checks that it exits with 0 and leaves nothing.
     pub fn quit(self) {
         self.ctrl_c();
-        self.ended().clean(0);
+        self.wait_for_exit().expect_clean_exit(0);
     }
 
-    /// Waits for the end.
-    pub fn ended(mut self) -> Ended {
+    /// Waits until it exits.
+    pub fn wait_for_exit(mut self) -> ExitedLilt {
         let deadline = Instant::now() + DEADLINE;
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
@@ -332,7 +332,7 @@ impl Lilt {
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        // Its last words may still be on their way.
+        // The pipes may still contain its last lines.
         loop {
             match self.incoming.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.seen.borrow_mut().push(line),
@@ -340,7 +340,7 @@ impl Lilt {
                 Err(RecvTimeoutError::Timeout) => panic!("lilt left something that holds its output open"),
             }
         }
-        Ended { code: status.code(), lilt: self }
+        ExitedLilt { code: status.code(), lilt: self }
     }
 }
 
@@ -353,21 +353,21 @@ impl Drop for Lilt {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
-        // What a failed test leaves, and what lilt wrongly left.
-        for pid in processes::marked(&self.mark) {
+        // Leftovers of a failed test.
+        for pid in processes::with_marker(&self.mark) {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }
 }
 
-/// A `lilt` that has ended.
+/// A `lilt` that has exited.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ExitedLilt {
     code: Option<i32>,
     lilt: Lilt,
 }
 
-impl Ended {
+impl ExitedLilt {
     pub fn code(&self) -> Option<i32> {
         self.code
     }
@@ -390,39 +390,39 @@ impl Ended {
         self.of(Source::Stderr)
     }
 
-    /// The exit code, and nothing left: no process, no folder, no temporary file.
+    /// Asserts the exit code, and that no process, folder or temporary file is left.
     #[track_caller]
-    pub fn clean(self, code: i32) -> Ended {
+    pub fn expect_clean_exit(self, code: i32) -> ExitedLilt {
         assert_eq!(self.code, Some(code), "the exit code");
         self.leaves_nothing()
     }
 
-    /// No process is left.
+    /// Asserts that no process is left.
     #[track_caller]
     pub fn leaves_no_process(&self) {
         eventually("every process that lilt started is gone", || {
-            processes::marked(&self.lilt.mark).is_empty().then_some(())
+            processes::with_marker(&self.lilt.mark).is_empty().then_some(())
         });
     }
 
-    /// No process, no folder, no temporary file.
+    /// Asserts that no process, folder or temporary file is left.
     #[track_caller]
-    pub fn leaves_nothing(self) -> Ended {
+    pub fn leaves_nothing(self) -> ExitedLilt {
         self.leaves_no_process();
         assert_empty(&self.lilt.home);
         self
     }
 
-    /// Whether the output has a line with a text.
+    /// Asserts that the output contains a text.
     #[track_caller]
-    pub fn says(self, text: &str) -> Ended {
+    pub fn expect_output(self, text: &str) -> ExitedLilt {
         let printed = self.output();
         assert!(printed.contains(text), "expected {text:?} in what lilt printed");
         self
     }
 }
 
-/// Nothing was left in a session's home.
+/// Asserts that nothing is left in a session's home.
 #[track_caller]
 pub(crate) fn assert_empty(home: &Project) {
     let folders = [home.file("cache/lilt/sessions"), home.file("tmp")];

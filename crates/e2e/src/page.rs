@@ -1,4 +1,4 @@
-//! The page as its WebSocket shows it, and plain requests over HTTP.
+//! The WebSocket of the page, and plain HTTP requests.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::lilt::DEADLINE;
 
-/// An open page. It knows the newest state that it has read.
+/// An open page with the newest state that it has read.
 #[derive(Debug)]
 pub struct Page {
     socket: PageSocket,
@@ -23,12 +23,12 @@ impl Page {
         stream.set_read_timeout(Some(DEADLINE)).expect("a socket takes a timeout");
         let socket =
             PageSocket::open(stream).unwrap_or_else(|error| panic!("the page's socket was refused: {error}"));
-        // Short, so that a deadline is noticed while nothing comes.
+        // Short, so that deadlines are checked while no message arrives.
         socket.set_read_timeout(Duration::from_millis(200)).expect("a socket takes a timeout");
         Page { socket, resources: BTreeMap::new() }
     }
 
-    /// Reads until a resource is as wanted; the error is what it was at last.
+    /// Reads until `is_so` holds for a resource; the error is its last state.
     pub fn wait_until(&mut self, resource: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value, Value> {
         let deadline = Instant::now() + DEADLINE;
         loop {
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// Waits for one message, at most as long as the socket does, and takes those that have come with it.
+    /// Waits for one message, at most for the socket's timeout.
     fn read_what_is_there(&mut self) {
         match self.socket.read() {
             Ok(message) => self.take(&message),
@@ -67,21 +67,21 @@ impl Page {
         }
     }
 
-    /// Presses the button of a resource.
+    /// Triggers an update of a resource.
     pub fn trigger(&mut self, resource: &str) {
         let message = json!({"type": "ask", "request": {"type": "trigger", "resource": resource}});
         self.socket.send(&message).expect("the page's socket is open");
     }
 }
 
-/// The body of what a server on this machine answers to a GET; none if it does not answer, or not well.
+/// Returns the body of a GET response of a server on this machine; none unless the status is 200.
 pub fn get(port: u16, path: &str) -> Option<String> {
     request(port, &format!("GET {path} HTTP/1.0\r\nHost: localhost:{port}\r\n\r\n"))
         .filter(|(status, _)| *status == 200)
         .map(|(_, body)| body)
 }
 
-/// Posts JSON; status and body of the answer.
+/// Posts JSON; returns status and body of the response.
 pub fn post(port: u16, path: &str, body: &Value) -> (u16, String) {
     let body = body.to_string();
     let head = format!(

@@ -1,4 +1,4 @@
-//! A way to the API server that a test can open, hold up and close.
+//! A TCP proxy to the API server that a test can open, block and close.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use lilt_testbed_env::{Bed, Namespace, Project, free_port};
+use lilt_testbed_env::{Namespace, Project, Testbed, free_port};
 
-/// Passes bytes between a port of its own and another one.
+/// Forwards connections of its own port to another one.
 #[derive(Debug)]
 pub struct Proxy {
     own: SocketAddr,
     held: Arc<AtomicBool>,
     closed: Arc<AtomicBool>,
-    /// How often all connections were cut.
+    /// How often all connections were closed.
     cuts: Arc<AtomicU32>,
 }
 
 impl Proxy {
-    /// Opens the way from a port to the bed's API server.
+    /// Starts a proxy from a port to the test bed's API server.
     pub fn open(port: u16) -> Proxy {
         Proxy::to(port, api_server())
     }
 
-    /// Opens the way from a port to another one.
+    /// Starts a proxy from a port to another one.
     pub fn to(port: u16, target: String) -> Proxy {
         let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
         let proxy = Proxy {
@@ -55,12 +55,12 @@ impl Proxy {
         proxy
     }
 
-    /// From now on nothing comes through, and nobody is told.
+    /// Drops all bytes from now on, without closing connections.
     pub fn hold(&self) {
         self.held.store(true, Ordering::Relaxed);
     }
 
-    /// Breaks every connection that is open now; new ones go through.
+    /// Closes every open connection; new ones are accepted.
     pub fn cut(&self) {
         self.cuts.fetch_add(1, Ordering::Relaxed);
     }
@@ -69,13 +69,13 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::Relaxed);
-        // Wakes the one that accepts.
+        // Wakes the accepting thread.
         let _ = TcpStream::connect(self.own);
     }
 }
 
 fn pass_on(mut from: TcpStream, mut to: TcpStream, held: &AtomicBool, is_over: impl Fn() -> bool) {
-    // Short, so that the end of the proxy is noticed.
+    // Short, so that the thread notices the end of the proxy.
     let _ = from.set_read_timeout(Some(Duration::from_millis(20)));
     let _ = to.set_nodelay(true);
     let mut buffer = [0; 16 * 1024];
@@ -101,14 +101,19 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, held: &AtomicBool, is_over: i
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// `127.0.0.1:16443`, as the bed's kubeconfig has it.
+/// Returns the address of the API server from the test bed's kubeconfig.
 fn api_server() -> String {
-    let address =
-        Bed::get().kubectl(&["config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}"]);
+    let address = Testbed::get().kubectl(&[
+        "config",
+        "view",
+        "--minify",
+        "-o",
+        "jsonpath={.clusters[0].cluster.server}",
+    ]);
     address.trim().trim_start_matches("https://").to_owned()
 }
 
-/// A kubeconfig of this namespace whose API server is on a port where nobody listens yet.
+/// Returns a kubeconfig of this namespace whose API server is on a port where nothing listens yet.
 pub fn detour(namespace: &Namespace, project: &Project) -> u16 {
     let port = free_port();
     let kubeconfig = std::fs::read_to_string(namespace.kubeconfig()).expect("a namespace has a kubeconfig");
@@ -118,7 +123,7 @@ pub fn detour(namespace: &Namespace, project: &Project) -> u16 {
     port
 }
 
-/// While it lives, nothing gets to or from a port of this machine: packets vanish, and nobody is told.
+/// Drops all packets from and to a port of this machine until it is dropped.
 #[derive(Debug)]
 pub struct Blackout {
     port: String,

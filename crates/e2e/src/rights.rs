@@ -1,10 +1,10 @@
-//! Users of the cluster who may do little.
+//! Users of the cluster with few permissions.
 
 use lilt_testbed_env::{Namespace, Project};
 use serde_json::{Value, json};
 
-/// A kubeconfig of somebody who has these rights in the namespace, and no others. Its context is called like him.
-pub fn somebody(namespace: &Namespace, rules: &Value) -> Project {
+/// Creates the kubeconfig of a user `somebody` who has only these permissions in the namespace.
+pub fn restricted_kubeconfig(namespace: &Namespace, rules: &Value) -> Project {
     let meta = json!({"name": "somebody"});
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": meta, "rules": rules});
     let binding = json!({
@@ -21,7 +21,7 @@ pub fn somebody(namespace: &Namespace, rules: &Value) -> Project {
     let mut config: Value = serde_json::from_str(&config).expect("kubectl prints JSON");
     config["users"] = json!([{"name": "somebody", "user": {"token": token.trim()}}]);
     config["contexts"][0]["context"]["user"] = json!("somebody");
-    // Not one of kind's, as the names say: where images go is said in the Tiltfile.
+    // Named differently than kind's: the Tiltfile sets the registry.
     config["clusters"][0]["name"] = json!("office");
     config["contexts"][0]["context"]["cluster"] = json!("office");
     config["contexts"][0]["name"] = json!("somebody");

@@ -1,4 +1,4 @@
-//! `lilt` in a terminal of its own: a pseudo terminal, and a screen that shows what a person would see.
+//! `lilt` in a pseudo terminal with an emulated screen.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -25,7 +25,7 @@ pub struct Terminal {
     home: Project,
     /// The user's side.
     keyboard: File,
-    /// The program's side, kept open so that its settings can be read after the end.
+    /// The program's side, kept open so that its settings can be read after the exit.
     device: File,
     settings: String,
     incoming: Receiver<Vec<u8>>,
@@ -40,12 +40,12 @@ impl std::fmt::Debug for Terminal {
 }
 
 impl Terminal {
-    /// `lilt` with these arguments in a terminal of 80×24.
+    /// Starts `lilt` with these arguments in a terminal of 80×24.
     pub fn start(project: &Project, arguments: &[&str]) -> Terminal {
         Terminal::start_with(project, arguments, &[])
     }
 
-    /// A shell with job control, whose prompt is `PROMPT>`.
+    /// Starts a shell with job control, whose prompt is `PROMPT>`.
     pub fn shell(project: &Project) -> Terminal {
         Terminal::program(project, &["bash", "--norc", "-i"], &[("PS1", "PROMPT>")])
     }
@@ -65,7 +65,7 @@ impl Terminal {
         let device = File::from(device.expect("the other side opens"));
         let keyboard = File::from(keyboard);
         set_size(&keyboard, 80, 24);
-        // It makes the terminal that of its own session, then becomes the program.
+        // The child makes it its controlling terminal, then executes the program.
         let arguments = [&["-c"], arguments].concat();
         let mut start =
             Start::program(Path::new("setsid"), project, &arguments).variable("TERM", "xterm-256color");
@@ -76,7 +76,7 @@ impl Terminal {
         let copy = || device.try_clone().expect("a file can be shared");
         let child = start.command.stdin(copy()).stdout(copy()).stderr(copy()).spawn();
         let child = child.unwrap_or_else(|error| panic!("setsid does not start: {error}"));
-        // The command holds copies of the device, which must end with lilt.
+        // The command holds copies of the device, which must be closed.
         let Start { mark, home, .. } = start;
         let incoming = collect(keyboard.try_clone().expect("a file can be shared"));
         let screen = RefCell::new(vt100::Parser::new(size(24), size(80), 0));
@@ -97,7 +97,7 @@ impl Terminal {
         set_size(&self.keyboard, columns, rows);
     }
 
-    /// As terminals without a window are.
+    /// With size 0×0, like terminals without a window.
     pub fn forget_size(&self) {
         set_size(&self.keyboard, 0, 0);
     }
@@ -106,12 +106,12 @@ impl Terminal {
         kill(Pid::from_raw(self.pid()), signal).expect("lilt runs");
     }
 
-    /// Waits until the screen has a text.
+    /// Waits until the screen contains a text.
     pub fn wait_for(&self, text: &str) {
         self.wait_until(&format!("has {text:?}"), |screen| screen.contents().contains(text));
     }
 
-    /// Waits until the screen is so. `what` completes "until the screen …".
+    /// Waits until `is_so` holds for the screen. `what` completes "until the screen …".
     pub fn wait_until(&self, what: &str, is_so: impl Fn(&vt100::Screen) -> bool) {
         let deadline = Instant::now() + DEADLINE;
         while !is_so(self.screen.borrow().screen()) {
@@ -119,7 +119,7 @@ impl Terminal {
                 Ok(bytes) => self.take(&bytes),
                 Err(error) => {
                     let end = if error == RecvTimeoutError::Timeout { "in vain" } else { "to its end" };
-                    panic!("waited {end} until the screen {what}; it shows:\n{}", self.shows());
+                    panic!("waited {end} until the screen {what}; it shows:\n{}", self.screen_text());
                 }
             }
         }
@@ -130,15 +130,15 @@ impl Terminal {
         self.raw.borrow_mut().extend_from_slice(bytes);
     }
 
-    /// The screen as it is now.
-    pub fn shows(&self) -> String {
+    /// Returns the text of the screen.
+    pub fn screen_text(&self) -> String {
         while let Ok(bytes) = self.incoming.try_recv() {
             self.take(&bytes);
         }
         self.screen.borrow().screen().contents()
     }
 
-    /// Everything that was written, with its control sequences.
+    /// Returns all output, with control sequences.
     pub fn written(&self) -> String {
         String::from_utf8_lossy(&self.raw.borrow()).into_owned()
     }
@@ -148,22 +148,22 @@ impl Terminal {
         self.wait_until(&format!("was sent {text:?}"), |_| self.written().contains(text));
     }
 
-    /// Waits until lilt is stopped as by Ctrl-Z.
+    /// Waits until lilt is suspended.
     pub fn wait_until_stopped(&self) {
         eventually("lilt is stopped", || {
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
             stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')).then_some(())
         });
-        self.shows();
+        self.screen_text();
     }
 
-    /// The terminal is as it was before: its settings, its cursor, its screen.
+    /// Asserts that settings, cursor and screen of the terminal are restored.
     #[track_caller]
     pub fn assert_restored(&self) {
         assert_eq!(settings(&self.device), self.settings, "the settings of the terminal");
-        // What was written last may still be on its way.
+        // The last output may still be in transit.
         eventually("screen and cursor are given back", || {
-            self.shows();
+            self.screen_text();
             let parser = self.screen.borrow();
             let screen = parser.screen();
             (!screen.alternate_screen() && !screen.hide_cursor()).then_some(())
@@ -174,21 +174,21 @@ impl Terminal {
         settings(&self.device) != self.settings
     }
 
-    /// The processes that lilt started and that run now.
+    /// Returns the running processes that lilt started.
     pub fn processes(&self) -> Vec<i32> {
-        processes::marked(&self.mark).into_iter().filter(|pid| *pid != self.pid()).collect()
+        processes::with_marker(&self.mark).into_iter().filter(|pid| *pid != self.pid()).collect()
     }
 
-    /// Waits for the end, and checks that nothing is left: no process, no file, and the terminal as before.
+    /// Waits until it exits, and asserts that no process or file is left and the terminal is restored.
     #[track_caller]
     pub fn ends_clean(mut self) -> ExitStatus {
         let status = eventually("lilt has ended", || {
-            // Who does not read holds up who writes.
-            self.shows();
+            // A test that does not read blocks the writer.
+            self.screen_text();
             self.child.try_wait().expect("a child can be waited for")
         });
         eventually("every process that lilt started is gone", || {
-            processes::marked(&self.mark).is_empty().then_some(())
+            processes::with_marker(&self.mark).is_empty().then_some(())
         });
         self.assert_restored();
         assert_empty(&self.home);
@@ -199,13 +199,13 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("the terminal shows:\n{}", self.shows());
+            eprintln!("the terminal shows:\n{}", self.screen_text());
         }
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
-        for pid in processes::marked(&self.mark) {
+        for pid in processes::with_marker(&self.mark) {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }
@@ -224,7 +224,7 @@ fn settings(device: &File) -> String {
     format!("{:?}", tcgetattr(device).expect("a terminal has settings"))
 }
 
-/// Ends with the terminal.
+/// Reads until the terminal is closed.
 fn collect(mut output: File) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {

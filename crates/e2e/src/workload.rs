@@ -1,19 +1,19 @@
-//! Objects for the cluster, and what lilt says of them.
+//! Workload objects, and assertions about their status in lilt.
 
 use lilt_testbed_env::Project;
 use serde_json::{Value, json};
 
 use super::lilt::Lilt;
 
-/// A container that does nothing.
+/// A command that only sleeps.
 pub const SLEEP: &str = "exec sleep 987";
 
-/// A deployment of one container that runs a line of shell; `change` is given the pod's spec.
+/// Returns a deployment of one container that runs a shell command; `change` edits the pod's spec.
 pub fn deployment(name: &str, line: &str, change: impl FnOnce(&mut Value)) -> Value {
     workload("Deployment", name, line, change)
 }
 
-/// The same as a `StatefulSet` or a `DaemonSet`.
+/// Like [`deployment`], for any workload kind.
 pub fn workload(kind: &str, name: &str, line: &str, change: impl FnOnce(&mut Value)) -> Value {
     let mut spec = json!({
         "terminationGracePeriodSeconds": 1,
@@ -29,7 +29,7 @@ pub fn workload(kind: &str, name: &str, line: &str, change: impl FnOnce(&mut Val
     })
 }
 
-/// A deployment of a small web server in Python.
+/// Returns a deployment of a small web server in Python.
 pub fn python(name: &str, program: &str, port: u16) -> Value {
     deployment(name, "", |spec| {
         spec["containers"][0]["image"] = json!("python:3-slim");
@@ -38,20 +38,20 @@ pub fn python(name: &str, program: &str, port: u16) -> Value {
     })
 }
 
-/// A project with these objects, and more lines for its Tiltfile.
+/// Returns a project with these objects, and further lines of its Tiltfile.
 pub fn project(objects: &[Value], tiltfile: &str) -> Project {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
     Project::new(&[("Tiltfile", &format!("k8s_yaml('all.yaml')\n{tiltfile}")), ("all.yaml", &list)])
 }
 
-/// The sentence about what a resource runs.
-pub fn words(resource: &Value) -> &str {
+/// Returns the runtime message of a resource.
+pub fn runtime_message(resource: &Value) -> &str {
     resource["metadata"]["annotations"]["lilt.dev/runtime-message"].as_str().unwrap_or_default()
 }
 
-/// Waits until a resource has a status, with all of these in its sentence.
-pub fn shows(lilt: &Lilt, resource: &str, status: &str, said: &[&str]) {
+/// Waits until a resource has a runtime status whose message contains all texts.
+pub fn wait_for_runtime_status(lilt: &Lilt, resource: &str, status: &str, said: &[&str]) {
     lilt.wait_until(resource, &format!("is {status} with {said:?}"), |it| {
-        it["status"]["runtimeStatus"] == status && said.iter().all(|text| words(it).contains(text))
+        it["status"]["runtimeStatus"] == status && said.iter().all(|text| runtime_message(it).contains(text))
     });
 }

@@ -1,31 +1,31 @@
-//! A session that outlives the programs it depends on. One at a time, after all other tests.
+//! Sessions survive restarts of the API server and the registry. Sequential, after all other tests.
 #![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
 
-use lilt_e2e::bed::{Site, ticks_on};
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::site::{Site, assert_ticks_continue};
+use lilt_testbed_env::{Testbed, eventually};
 
-/// Status, logs, forward and live update go on by themselves when the API server is back.
+/// Status, logs, port forward and live update recover when the API server is back.
 #[test]
-fn a_session_survives_a_restart_of_the_api_server() {
-    let bed = Bed::get();
-    let _alone = bed.alone();
+fn session_survives_api_server_restart() {
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
     let (site, lilt) = Site::ticking("faults");
-    lilt.wait_for_words("ticking", "tick 5");
+    lilt.wait_for_log_line("ticking", "tick 5");
     let pods = site.pods();
 
-    let stopped = bed.stop("apiserver");
-    // Nothing can reach the container now.
+    let stopped = testbed.stop("apiserver");
+    // The container is unreachable now.
     site.project.write("app/www/index.html", "written while nobody listened\n");
-    lilt.wait_for_words("web", "1 File Changed: [app/www/index.html]");
+    lilt.wait_for_log_line("web", "1 File Changed: [app/www/index.html]");
     drop(stopped);
 
     site.serves("written while nobody listened");
     lilt.wait_until_ready("web");
     assert_eq!(site.pods(), pods, "nothing was deployed anew");
 
-    ticks_on(&lilt);
+    assert_ticks_continue(&lilt);
 
-    // Status: what happens to the pods now is seen.
+    // The status follows the pods again.
     site.namespace.kubectl(&["scale", "deployment/web", "--replicas=0"]);
     lilt.wait_until("web", "has lost its pod", |it| {
         it["status"]["k8sResourceInfo"]["podName"].as_str().unwrap_or_default().is_empty()
@@ -36,25 +36,25 @@ fn a_session_survives_a_restart_of_the_api_server() {
     lilt.quit();
 }
 
-/// A registry that is away fails the update, which begins again by itself when the registry is back.
+/// A stopped registry fails the update, which is retried when the registry is back.
 #[test]
-fn a_push_is_done_when_the_registry_is_back() {
-    let bed = Bed::get();
-    let _alone = bed.alone();
+fn push_resumes_when_registry_is_back() {
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
     let site = Site::new("faults-push");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     let pod = site.only_pod();
 
-    let stopped = bed.stop("registry");
-    let place = lilt.place();
+    let stopped = testbed.stop("registry");
+    let output_end = lilt.output_end();
     site.project.write("app/words.txt", "second\n");
-    let failure = lilt.wait_for_line_after(place, "web │ ERROR: Build Failed: ");
-    assert!(failure.contains(bed.registry()) || failure.contains("busybox"), "which registry: {failure}");
+    let failure = lilt.wait_for_line_after(output_end, "web │ ERROR: Build Failed: ");
+    assert!(failure.contains(testbed.registry()) || failure.contains("busybox"), "which registry: {failure}");
     lilt.wait_until("web", "has failed", |it| it["status"]["updateStatus"] == "error");
     let waits = |it: &serde_json::Value| {
         let hold = it["metadata"]["annotations"]["lilt.dev/hold"].as_str().unwrap_or_default();
-        hold.starts_with(&format!("waiting for the registry {}: ", bed.registry()))
+        hold.starts_with(&format!("waiting for the registry {}: ", testbed.registry()))
     };
     lilt.wait_until("web", "says what it waits for", waits);
     site.serves("one");

@@ -1,20 +1,20 @@
-//! The cluster's own programs go away and come back under a session. One at a time, after all other tests.
+//! Outages of the cluster's programs during a session. Sequential, after all other tests.
 #![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
 
-use lilt_e2e::bed::{Site, ticks_on};
 use lilt_e2e::lilt::Start;
+use lilt_e2e::site::{Site, assert_ticks_continue};
 use lilt_e2e::workload::{SLEEP, deployment, project};
-use lilt_testbed_env::Bed;
+use lilt_testbed_env::Testbed;
 
-/// What is being applied when the API server goes away is applied when it is back.
+/// An apply that the API server's restart interrupts is completed.
 #[test]
-fn an_api_server_that_restarts_in_the_middle_of_an_apply() {
+fn apply_survives_api_server_restart() {
     const MANY: usize = 40;
-    let bed = Bed::get();
-    let _alone = bed.alone();
-    let namespace = bed.namespace("faults-apply");
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
+    let namespace = testbed.namespace("faults-apply");
     let name = |number: usize| format!("web-{number}");
-    // Without pods: it is the applying that matters, and the node is small.
+    // Without pods, to limit the load of the node.
     let one = |number| {
         let mut object = deployment(&name(number), SLEEP, |_| {});
         object["spec"]["replicas"] = 0.into();
@@ -22,9 +22,9 @@ fn an_api_server_that_restarts_in_the_middle_of_an_apply() {
     };
     let objects: Vec<_> = (0..MANY).map(one).collect();
     let project = project(&objects, "");
-    let lilt = Start::up(&project).on(&namespace).start();
+    let lilt = Start::up(&project).in_namespace(&namespace).start();
     lilt.wait_for_line("→ web-");
-    bed.restart("apiserver");
+    testbed.restart("apiserver");
     for number in 0..MANY {
         lilt.wait_until_ready(&name(number));
     }
@@ -34,15 +34,15 @@ fn an_api_server_that_restarts_in_the_middle_of_an_apply() {
     lilt.quit();
 }
 
-/// A node that does not answer: nothing new starts, nothing is heard. When it is back, everything is as if nothing had been.
+/// The kubelet is stopped: nothing starts and no status arrives. When it is back, everything continues.
 #[test]
-fn a_kubelet_that_is_away_for_a_while() {
-    let bed = Bed::get();
-    let _alone = bed.alone();
+fn session_survives_kubelet_outage() {
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
     let (site, lilt) = Site::ticking("faults-node");
 
-    let stopped = bed.stop("kubelet");
-    // A new image needs a new pod, which nobody starts now.
+    let stopped = testbed.stop("kubelet");
+    // A new image needs a new pod, which does not start now.
     site.project.write("app/words.txt", "second\n");
     lilt.wait_until("web", "waits for its pod", |it| {
         it["status"]["updateStatus"] == "ok" && it["status"]["runtimeStatus"] == "pending"
@@ -56,7 +56,7 @@ fn a_kubelet_that_is_away_for_a_while() {
     });
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
-    ticks_on(&lilt);
+    assert_ticks_continue(&lilt);
     lilt.wait_until_ready("ticking");
     lilt.quit();
 }

@@ -1,17 +1,17 @@
-//! Live updates through lilt's agent while the cluster's programs go away. One at a time, after all other tests.
+//! Live updates through lilt's agent during outages. Sequential, after all other tests.
 #![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
 
 #[path = "bed_live/small.rs"]
 #[allow(dead_code, reason = "every target uses its part of it")]
 mod small;
 
-use lilt_testbed_env::Bed;
+use lilt_testbed_env::Testbed;
 
-/// What was saved while nobody listened arrives in the same pod, and the process is started anew there.
+/// Saves during an outage are synced to the same pod, and the process is restarted.
 #[test]
-fn an_agent_is_reached_again_after_a_restart_of_the_api_server() {
-    let bed = Bed::get();
-    let _alone = bed.alone();
+fn agent_reconnects_after_api_server_restart() {
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
     let site = small::site("faults-agent", "scratch", "1234");
     small::lock(&site);
     small::with_steps(&site, "sync('app/www', '/www'), restart_process()");
@@ -20,15 +20,15 @@ fn an_agent_is_reached_again_after_a_restart_of_the_api_server() {
     site.serves("one");
     let pod = site.only_pod();
 
-    let stopped = bed.stop("apiserver");
+    let stopped = testbed.stop("apiserver");
     site.project.write("app/www/index.html", "written while nobody listened\n");
-    lilt.wait_for_words("web", "1 File Changed: [app/www/index.html]");
+    lilt.wait_for_log_line("web", "1 File Changed: [app/www/index.html]");
     lilt.wait_for_line("  → Waiting to update container ");
     site.project.write("app/www/other.html", "another\n");
     drop(stopped);
 
     site.serves("written while nobody listened");
-    lilt.wait_for_words("web", "  → Process started anew");
+    lilt.wait_for_log_line("web", "  → Process started anew");
     lilt_testbed_env::eventually("the later save is served", || {
         lilt_e2e::page::get(site.port, "/other.html")
     });
@@ -38,11 +38,11 @@ fn an_agent_is_reached_again_after_a_restart_of_the_api_server() {
     lilt.quit();
 }
 
-/// A save each second while the API server refuses connections for a minute: each arrives in the pod that runs.
+/// A save each second while the API server refuses connections for a minute: each is synced to the running pod.
 #[test]
-fn every_save_of_a_minute_without_api_server_arrives_in_place() {
-    let bed = Bed::get();
-    let _alone = bed.alone();
+fn saves_during_api_server_outage_are_live_updated() {
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
     let site = small::site("faults-minute", "scratch", "1234");
     small::lock(&site);
     small::with_steps(&site, "sync('app/www', '/www')");
@@ -51,7 +51,7 @@ fn every_save_of_a_minute_without_api_server_arrives_in_place() {
     site.serves("one");
     let pod = site.only_pod();
 
-    let stopped = bed.stop("apiserver");
+    let stopped = testbed.stop("apiserver");
     for number in 0..60 {
         site.project.write(&format!("app/www/{number}.html"), &format!("save {number}\n"));
         std::thread::sleep(std::time::Duration::from_secs(1));
@@ -70,11 +70,11 @@ fn every_save_of_a_minute_without_api_server_arrives_in_place() {
     lilt.quit();
 }
 
-/// A machine that slept, a VPN that took another way: the connections are dead, and nobody says so.
+/// Connections that died silently, as after suspend or a VPN change.
 #[test]
-fn a_save_finds_its_way_when_connections_died_without_a_word() {
-    let bed = Bed::get();
-    let _alone = bed.alone();
+fn save_is_synced_after_connections_died_silently() {
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
     let site = small::site("faults-silent", "scratch", "1234");
     small::lock(&site);
     small::with_steps(&site, "sync('app/www', '/www'), restart_process()");
@@ -82,9 +82,9 @@ fn a_save_finds_its_way_when_connections_died_without_a_word() {
     lilt.wait_until_ready("web");
     let pod = site.only_pod();
     site.project.write("app/www/index.html", "two\n");
-    lilt.wait_for_words("web", "  → Process started anew");
+    lilt.wait_for_log_line("web", "  → Process started anew");
 
-    let silenced = Silenced::connections_of(lilt.pid(), api_port(bed));
+    let silenced = Silenced::connections_of(lilt.pid(), api_port(testbed));
     site.project.write("app/www/index.html", "three\n");
     lilt_testbed_env::eventually("the save is in the pod", || {
         (small::shell(&site, &pod, "/busybox cat /www/index.html") == "three\n").then_some(())
@@ -96,14 +96,14 @@ fn a_save_finds_its_way_when_connections_died_without_a_word() {
     lilt.quit();
 }
 
-fn api_port(bed: &Bed) -> u16 {
-    let text = std::fs::read_to_string(bed.kubeconfig()).expect("the bed has one");
+fn api_port(testbed: &Testbed) -> u16 {
+    let text = std::fs::read_to_string(testbed.kubeconfig()).expect("the bed has one");
     let server =
         text.lines().find_map(|line| line.trim().strip_prefix("server: ")).expect("it names the server");
     server.rsplit(':').next().and_then(|port| port.parse().ok()).expect("with its port")
 }
 
-/// Connections over which nothing goes any more, in neither direction.
+/// Blocks all packets of connections, in both directions.
 struct Silenced(Vec<u16>);
 
 impl Silenced {
@@ -130,7 +130,7 @@ fn drop_packets(change: &str, port: u16) {
     }
 }
 
-/// This machine's ends of a process's connections to a port.
+/// Returns the local ports of a process's connections to a port.
 fn local_ports(process: i32, to: u16) -> Vec<u16> {
     let open = std::fs::read_dir(format!("/proc/{process}/fd")).expect("it runs").flatten();
     let links = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());

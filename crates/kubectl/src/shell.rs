@@ -110,7 +110,9 @@ impl Shell {
                 several.join(", ")
             ))),
             (Some(name), _) if main.contains(name) || init.contains(name) => Ok(name.clone()),
-            (Some(name), _) => Err(Problem::message(format!("container {name} not found in pod {}", pod.name))),
+            (Some(name), _) => {
+                Err(Problem::message(format!("container {name} not found in pod {}", pod.name)))
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Questions to the cluster without a program: each kubectl takes a tenth of a second of the processor, and tests ask often.
+//! A small client of the API server: each kubectl takes a tenth of a second of CPU time, and tests query often.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -13,11 +13,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
-/// Far more than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Far more than any response takes.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The API server, asked as the administrator. Every question has a connection of its own: the server may be another one
-/// by the next.
+/// The API server, with administrator rights. Every request has its own connection: the server may be restarted
+/// in between.
 #[derive(Debug)]
 pub(crate) struct Api {
     settings: Arc<ClientConfig>,
@@ -26,7 +26,7 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// From the bed's kubeconfig and the certificates beside it.
+    /// Reads the test bed's kubeconfig and the certificates beside it.
     pub(crate) fn of(kubeconfig: &Path) -> Result<Api, String> {
         let text = std::fs::read_to_string(kubeconfig)
             .map_err(|error| format!("{}: {error}", kubeconfig.display()))?;
@@ -36,7 +36,7 @@ impl Api {
         Ok(Api { settings: Arc::new(settings), address })
     }
 
-    /// The answer, if it is a good one; otherwise a sentence.
+    /// Sends a request and returns the response; the error is a message for people.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Result<Value, String> {
         let trouble = |reason: String| format!("{method} {path}: {reason}");
         let answer = self.exchange(method, path, body).map_err(|error| trouble(error.to_string()))?;
@@ -51,13 +51,13 @@ impl Api {
 
     fn exchange(&self, method: &str, path: &str, body: &str) -> std::io::Result<String> {
         let socket = TcpStream::connect(&self.address)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(TIMEOUT))?;
+        socket.set_write_timeout(Some(TIMEOUT))?;
         let host = self.address.rsplit_once(':').map_or(self.address.as_str(), |(host, _)| host).to_owned();
         let name = ServerName::try_from(host).map_err(std::io::Error::other)?;
         let session = ClientConnection::new(self.settings.clone(), name).map_err(std::io::Error::other)?;
         let mut stream = StreamOwned::new(session, socket);
-        // Version 1.0: the answer comes in one piece and ends with the connection.
+        // HTTP/1.0: the response ends with the connection.
         write!(
             stream,
             "{method} {path} HTTP/1.0\r\nHost: {}\r\nAccept: application/json\r\nContent-Type: application/json\r\n\
@@ -67,7 +67,7 @@ impl Api {
         )?;
         let mut answer = Vec::new();
         match stream.read_to_end(&mut answer) {
-            // An end without a farewell: whether all is there, the reader of the JSON will know.
+            // The server may close without a TLS alert; truncated JSON is an error anyway.
             Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error),
             _ => Ok(String::from_utf8_lossy(&answer).into_owned()),
         }
@@ -93,7 +93,7 @@ fn settings(pki: &Path) -> Result<ClientConfig, String> {
     Ok(settings)
 }
 
-/// Where the API has an object like `deployment/web` or `pods`, in a namespace.
+/// Returns the API path of an object like `deployment/web`, or of a list like `pods`, in a namespace.
 pub(crate) fn path_of(namespace: &str, object: &str) -> String {
     let (kind, name) = object.split_once('/').map_or((object, None), |(kind, name)| (kind, Some(name)));
     let (group, kinds) = match kind.trim_end_matches('s') {

@@ -1,25 +1,25 @@
-//! Who made a namespace or a folder: a process, told apart from a later one with the same id by its start time.
+//! Identifies the process that created a namespace or a folder, by its id and start time.
 //!
-//! What a killed test leaves behind carries this mark, so that the next test can tell leftovers from what is in use.
+//! With it, tests find what killed tests have left behind.
 
 use std::fs;
 
-/// A process, as a mark on what it made.
+/// The id and start time of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Creator {
     pub(crate) pid: u32,
-    /// In clock ticks since this machine was started, as the kernel counts.
+    /// In clock ticks since boot.
     pub(crate) started: u64,
 }
 
 impl Creator {
-    /// This process.
+    /// Returns the current process.
     pub(crate) fn this() -> Creator {
         let pid = std::process::id();
         Creator { pid, started: started(pid).expect("/proc knows this process") }
     }
 
-    /// Reads a mark; `None` if it is not one of ours.
+    /// Parses it; `None` if the text has another format.
     pub(crate) fn parse(pid: &str, started: &str) -> Option<Creator> {
         Some(Creator { pid: pid.parse().ok()?, started: started.parse().ok()? })
     }
@@ -29,7 +29,7 @@ impl Creator {
     }
 }
 
-/// When a process was started; `None` if there is none, or only its zombie.
+/// Returns the start time of a process; `None` if it does not exist or is a zombie.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The program's name comes second, in parentheses, and may contain anything.

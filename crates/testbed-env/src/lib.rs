@@ -1,17 +1,16 @@
-//! What tests on the test bed share: the bed itself, a namespace of each test's own, project folders.
+//! Support for tests on the test bed: the test bed itself, a namespace for each test, project folders.
 //!
-//! A development dependency of other crates' tests, and of nothing else. It knows no other crate of the workspace and
-//! needs no runtime: it starts `kubectl`, `docker` and `testbed/testbed`, and asks the cluster itself where that is asked often.
-//! Everything here panics with a sentence that
-//! says what is wrong, because a test can do nothing else with an error.
+//! Only a development dependency of other crates. It depends on no other crate of the workspace and
+//! needs no async runtime: it runs `kubectl`, `docker` and `testbed/testbed`, and queries the API server directly where
+//! tests query often. Everything here panics with a message that says what is wrong, because a test cannot handle errors.
 //!
 //! ```no_run
-//! use lilt_testbed_env::{Bed, Project};
+//! use lilt_testbed_env::{Project, Testbed};
 //!
-//! let bed = Bed::get();
-//! let namespace = bed.namespace("greeting");
+//! let testbed = Testbed::get();
+//! let namespace = testbed.namespace("greeting");
 //! let project = Project::new(&[("Tiltfile", "k8s_yaml('web.yaml')"), ("web.yaml", "…")]);
-//! let mut lilt = bed.command("lilt");
+//! let mut lilt = testbed.command("lilt");
 //! lilt.env("KUBECONFIG", namespace.kubeconfig()).current_dir(project.path());
 //! ```
 #![expect(
@@ -20,26 +19,26 @@
 )]
 
 mod api;
-mod bed;
 mod creator;
 mod namespace;
 mod project;
+mod testbed;
 
-pub use bed::{Alone, Bed, Stopped};
 pub use namespace::Namespace;
 pub use project::Project;
+pub use testbed::{ExclusiveLock, Stopped, Testbed};
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A port of the loopback address that was free a moment ago. Use it at once: nothing reserves it. It is below those that
-/// the system gives to connections and to whoever asks for any, so that nobody but another test could take it.
+/// Returns a port of the loopback address that was free a moment ago. Use it at once: it is not reserved. It is below the
+/// system's ephemeral ports, so that only another test could take it.
 pub fn free_port() -> u16 {
     const FIRST: u32 = 12_000;
     const COUNT: u32 = 20_000;
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Each process begins elsewhere.
+    // Each process starts at another port.
     let begin = std::process::id().wrapping_mul(97);
     let tried = std::iter::repeat_with(|| begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)))
         .take(COUNT as usize);
@@ -48,13 +47,13 @@ pub fn free_port() -> u16 {
     free.expect("the loopback address has a free port")
 }
 
-/// Asks for a fact until it is there, for at most three minutes. The fact comes as `Some`; `what` completes the sentence
+/// Polls until `fact` returns `Some`, for at most three minutes. `what` completes the sentence
 /// "waited in vain until …".
 pub fn eventually<T>(what: &str, fact: impl FnMut() -> Option<T>) -> T {
     eventually_within(Duration::from_secs(180), what, fact)
 }
 
-/// [`eventually`] with a deadline of one's own, for what takes longer on a slow machine.
+/// [`eventually`] with another timeout, for what takes longer on a slow machine.
 pub fn eventually_within<T>(patience: Duration, what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
     const SHORTEST: Duration = Duration::from_millis(20);
     const LONGEST: Duration = Duration::from_secs(1);
@@ -66,7 +65,7 @@ pub fn eventually_within<T>(patience: Duration, what: &str, mut fact: impl FnMut
         }
         let now = Instant::now();
         assert!(now < deadline, "waited {patience:?} in vain until {what}");
-        // Some ask by a program that takes a tenth of a second of the processor: what is waited for needs it more.
+        // Some polls run a program that takes a tenth of a second of CPU time, which the tested program needs.
         std::thread::sleep(((now - asked) * 2).clamp(SHORTEST, LONGEST));
     }
 }

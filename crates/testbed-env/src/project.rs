@@ -1,4 +1,4 @@
-//! A project's folder, for one test: files in, a tool under test reads and watches them, and all is removed.
+//! A temporary project folder for one test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use crate::creator::Creator;
 const PREFIX: &str = "lilt-test-";
 
 /// A temporary folder that is removed with all its files when the value is dropped. What a killed test left is
-/// removed by the next process that makes one.
+/// removed by the next process that creates one.
 #[derive(Debug)]
 pub struct Project {
     path: PathBuf,
 }
 
 impl Project {
-    /// A new folder with these files: (path in the folder, content).
+    /// Creates a folder with these files: (path in the folder, content).
     ///
     /// # Panics
     /// If a file cannot be written, as all of this type's functions do.
@@ -42,12 +42,12 @@ impl Project {
         &self.path
     }
 
-    /// The absolute path of one of its files, whether it exists or not.
+    /// Returns the absolute path of a file, whether it exists or not.
     pub fn file(&self, file: &str) -> PathBuf {
         self.path.join(file)
     }
 
-    /// Writes a file, and the folders it is in.
+    /// Writes a file, and creates its parent folders.
     pub fn write(&self, file: &str, content: &str) {
         let path = self.file(file);
         let folder = path.parent().expect("a file of the project is in a folder");
@@ -64,7 +64,7 @@ impl Project {
         self.file(file).exists()
     }
 
-    /// Removes a file, or a folder with all that is in it.
+    /// Removes a file, or a folder with its content.
     pub fn remove(&self, file: &str) {
         let path = self.file(file);
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
@@ -74,12 +74,12 @@ impl Project {
 
 impl Drop for Project {
     fn drop(&mut self) {
-        // What is still being written into it keeps it alive: that is the tool's fault, and the next sweep's work.
+        // If a program still writes into it, the next sweep removes it.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Removes the folders of processes that are no more.
+/// Removes the folders of processes that have ended.
 fn sweep() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {

@@ -1,38 +1,38 @@
-//! Stopping and starting the bed's programs. One at a time, after all other tests.
+//! Tests that stop and start the test bed's programs: sequentially, after all other tests.
 
-use lilt_testbed_env::Bed;
+use lilt_testbed_env::Testbed;
 
 #[test]
 fn restarted_api_server_keeps_objects() {
-    let bed = Bed::get();
-    let _alone = bed.alone();
-    let namespace = bed.namespace("faults");
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
+    let namespace = testbed.namespace("faults");
     namespace.kubectl(&["create", "configmap", "settings"]);
-    bed.restart("apiserver");
+    testbed.restart("apiserver");
     namespace.kubectl(&["get", "configmap", "settings"]);
 }
 
 #[test]
 fn stopped_registry_restarts_on_drop() {
-    let bed = Bed::get();
-    let _alone = bed.alone();
-    let image = format!("{}/library/busybox:latest", bed.registry());
-    let stopped = bed.stop("registry");
-    assert!(bed.try_docker(&["pull", "-q", &image]).is_err());
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
+    let image = format!("{}/library/busybox:latest", testbed.registry());
+    let stopped = testbed.stop("registry");
+    assert!(testbed.try_docker(&["pull", "-q", &image]).is_err());
     drop(stopped);
-    bed.docker(&["pull", "-q", &image]);
+    testbed.docker(&["pull", "-q", &image]);
 }
 
 #[test]
 fn panic_restarts_stopped_program() {
-    let bed = Bed::get();
-    let _alone = bed.alone();
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _stopped = bed.stop("kubelet");
+        let _stopped = testbed.stop("kubelet");
         panic!("on purpose");
     }));
     assert!(result.is_err());
-    let namespace = bed.namespace("faults");
+    let namespace = testbed.namespace("faults");
     namespace.kubectl(&["run", "quick", "--image=busybox", "--restart=Never", "--", "true"]);
     namespace.kubectl(&["wait", "pod/quick", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s"]);
 }

@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use lilt_model::kubernetes::{CustomDeploy, KubernetesResource};
 use lilt_model::project::Project;
 use lilt_model::resource::Body;
-use lilt_testbed_env::{Bed, Namespace};
+use lilt_testbed_env::{Namespace, Testbed};
 use serde_json::Value;
 use support::Machine;
 
@@ -62,7 +62,7 @@ fn printed(output: &Output) -> String {
 
 #[test]
 fn secret_and_configmap_extensions_equal_kubectl_output() {
-    let namespace = Bed::get().namespace("ext-secret");
+    let namespace = Testbed::get().namespace("ext-secret");
     let machine = machine(&namespace);
     machine.write("project/conf/key", "top");
     machine.write("project/conf/env", "A=1\nB=2\n");
@@ -85,7 +85,7 @@ fn secret_and_configmap_extensions_equal_kubectl_output() {
 
 #[test]
 fn deployment_extension_objects_pass_strict_validation() {
-    let namespace = Bed::get().namespace("ext-deployment");
+    let namespace = Testbed::get().namespace("ext-deployment");
     let machine = machine(&namespace);
     let (project, _) = project(
         &machine,
@@ -104,7 +104,7 @@ fn deployment_extension_objects_pass_strict_validation() {
 
 #[test]
 fn cluster_version_is_checked() {
-    let namespace = Bed::get().namespace("ext-version");
+    let namespace = Testbed::get().namespace("ext-version");
     let machine = machine(&namespace);
     let load = "load('ext://min_k8s_version', 'min_k8s_version', 'max_k8s_version')\n";
     machine.load_text(&format!("{load}min_k8s_version('1.20')\nmax_k8s_version('9.0')\n")).unwrap();
@@ -120,7 +120,7 @@ fn custom_deploy(project: &Project) -> &CustomDeploy {
 
 #[test]
 fn helm_resource_installs_with_images_and_uninstalls() {
-    let bed = Bed::get();
+    let bed = Testbed::get();
     let (namespace, other) = (bed.namespace("ext-helm"), bed.namespace("ext-helm-other"));
     let machine = machine(&namespace);
     machine.write("project/chart/Chart.yaml", CHART);
@@ -182,7 +182,7 @@ fn decode(machine: &Machine, text: &str) -> Value {
 
 #[test]
 fn failing_helm_resource_prints_no_objects() {
-    let namespace = Bed::get().namespace("ext-helm-bad");
+    let namespace = Testbed::get().namespace("ext-helm-bad");
     let machine = machine(&namespace);
     let (project, _) = project(
         &machine,
@@ -233,7 +233,7 @@ fn helm(machine: &Machine, words: &[&str]) {
 
 #[test]
 fn helm_remote_pulls_and_renders_a_chart() {
-    let namespace = Bed::get().namespace("ext-helm-remote");
+    let namespace = Testbed::get().namespace("ext-helm-remote");
     let machine = machine(&namespace);
     machine.write("source/app/Chart.yaml", CHART);
     machine.write(

@@ -13,13 +13,13 @@ use lilt_model::compose::{ComposeConfig, ComposeResource};
 use lilt_model::image::ImageBuild;
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource, TriggerMode};
-use lilt_testbed_env::Bed;
+use lilt_testbed_env::Testbed;
 use lilt_tiltfile::{LoadRequest, Loaded, load};
 use serde_json::json;
 use support::TestSystem;
 use tempfile::TempDir;
 
-/// A project folder on a machine with the bed's programs.
+/// A project folder on a machine with the test bed's programs.
 struct Machine {
     folder: TempDir,
     variables: Vec<(String, String)>,
@@ -27,7 +27,7 @@ struct Machine {
 
 impl Machine {
     fn new(files: &[(&str, &str)]) -> Self {
-        let bed = Bed::get();
+        let bed = Testbed::get();
         let variables = bed.variables().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let machine = Self { folder: tempfile::tempdir().unwrap(), variables };
         for (name, text) in files {
@@ -214,7 +214,7 @@ fn kubectl_kustomize_is_the_fallback_for_kustomize() {
     let mut machine = Machine::new(&KUSTOMIZATION);
     // A folder with kubectl alone.
     let kubectl =
-        Bed::get().path().to_str().unwrap().split(':').map(|folder| Path::new(folder).join("kubectl"));
+        Testbed::get().path().to_str().unwrap().split(':').map(|folder| Path::new(folder).join("kubectl"));
     let kubectl = kubectl.into_iter().find(|path| path.exists()).expect("the bed has kubectl");
     fs::create_dir(machine.path("bin")).unwrap();
     std::os::unix::fs::symlink(kubectl, machine.path("bin/kubectl")).unwrap();

@@ -1,4 +1,4 @@
-//! The object API: one command, a long list, and many who watch while everything changes.
+//! The object API: one command, a long list, and many watchers while objects change.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const RESOURCES: usize = 1000;
 const CHANGES: usize = 10_000;
 const WATCHERS: usize = 50;
 const WRITERS: usize = 8;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const BASE: &str = "/apis/tilt.dev/v1alpha1";
 
 pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
@@ -52,11 +52,11 @@ fn connect(session: &Session, config: &Path) -> Option<Api> {
     Api::in_context(config, &format!("tilt-{}", session.port), ignore_warnings).ok()
 }
 
-/// Waits until all is loaded.
+/// Waits until all resources are loaded.
 async fn loaded(session: &Session, config: &Path) -> Api {
     let begin = Instant::now();
     loop {
-        assert!(begin.elapsed() < PATIENCE, "the session does not load");
+        assert!(begin.elapsed() < TIMEOUT, "the session does not load");
         tokio::time::sleep(Duration::from_millis(50)).await;
         let Some(mut client) = connect(session, config) else { continue };
         let found = client.get(&ApiPath::all(kind("UIResource")), ObjectForm::Whole).await;
@@ -77,7 +77,7 @@ async fn list(client: &mut Api) -> Duration {
     begin.elapsed()
 }
 
-/// Reads until so many changes were told.
+/// Reads a watch until `wanted` changes have arrived.
 async fn watch(client: Api, from: String, wanted: usize) {
     let path = ApiPath::all(kind("ConfigMap")).with_query("resourceVersion", from);
     let mut stream = client.watch(&path, ObjectForm::Whole).await.expect("an answer");

@@ -1,12 +1,12 @@
-//! On the test bed: a context of ten thousand files, one of them saved, until the log says that the build begins, and
-//! until the engine has what changed and runs the step that copies it.
+//! On the test bed: from a save in a context of ten thousand files until the log reports the start of the build, and
+//! until the engine has the change and runs the step that copies it.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::ChildStdout;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use lilt_testbed_env::{Bed, Project};
+use lilt_testbed_env::{Project, Testbed};
 
 use crate::Effort;
 use crate::figure::{Figure, Unit};
@@ -14,10 +14,10 @@ use crate::lilt::Lilt;
 use crate::samples::{Samples, milliseconds};
 
 const FILES: usize = 10_000;
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Between the end of an update and the next save: what the one before caused has settled.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// The pause between the end of an update and the next save.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How the lines begin that are waited for.
+/// The texts of the awaited log lines.
 const BEGINS: &str = "Building Dockerfile: [bench-build]";
 const COPIES: &str = "] COPY . /app";
 const ENDS: &str = "DONE IN: ";
@@ -33,8 +33,8 @@ spec:
 ";
 
 pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
-    let bed = Bed::get();
-    let namespace = bed.namespace("bench-build");
+    let testbed = Testbed::get();
+    let namespace = testbed.namespace("bench-build");
     let files = [
         ("Tiltfile", "docker_build('bench-build', 'app')\nk8s_yaml('build.yaml')\n"),
         ("app/Dockerfile", "FROM busybox\nCOPY . /app\n"),
@@ -58,7 +58,7 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
         log.wait_for(ENDS);
     }
     drop(session);
-    remove_images(bed);
+    remove_images(testbed);
     let figure =
         |key: &str, work: &str, times| Figure::new(key, work, Unit::Milliseconds, Samples::new(times));
     vec![
@@ -67,7 +67,7 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     ]
 }
 
-/// What a session prints, with the time at which each line came.
+/// The output of a session, with the time of each line.
 struct Log(Receiver<(Instant, String)>);
 
 impl Log {
@@ -84,11 +84,11 @@ impl Log {
         Self(lines)
     }
 
-    /// When the next line with these words came.
+    /// Returns the time of the next line with a text.
     fn wait_for(&self, words: &str) -> Instant {
         loop {
-            let next = self.0.recv_timeout(PATIENCE);
-            let (at, line) = next.unwrap_or_else(|_| panic!("no line with {words:?} after {PATIENCE:?}"));
+            let next = self.0.recv_timeout(TIMEOUT);
+            let (at, line) = next.unwrap_or_else(|_| panic!("no line with {words:?} after {TIMEOUT:?}"));
             assert!(!line.contains("Build Failed"), "{line}");
             if line.contains(words) {
                 return at;
@@ -97,10 +97,10 @@ impl Log {
     }
 }
 
-fn remove_images(bed: &Bed) {
-    let reference = format!("reference={}/bench-build", bed.registry());
-    for image in bed.docker(&["image", "ls", "-q", "--filter", &reference]).lines() {
-        // One that something else uses stays.
-        let _ = bed.try_docker(&["image", "rm", "-f", image]);
+fn remove_images(testbed: &Testbed) {
+    let reference = format!("reference={}/bench-build", testbed.registry());
+    for image in testbed.docker(&["image", "ls", "-q", "--filter", &reference]).lines() {
+        // Images in use are kept.
+        let _ = testbed.try_docker(&["image", "rm", "-f", image]);
     }
 }

@@ -1,10 +1,10 @@
 //! On the test bed: many Deployments that are deployed already, and nothing to be done about them.
 //!
-//! Of no replicas, so that the bed stands it. Measured with `lilt ci`, whose exit says that all are up to date.
+//! Without replicas, to limit the load of the test bed. Measured with `lilt ci`, which exits when all are up to date.
 
 use std::fmt::Write as _;
 
-use lilt_testbed_env::{Bed, Project};
+use lilt_testbed_env::{Project, Testbed};
 
 use crate::Effort;
 use crate::figure::{Figure, Unit};
@@ -14,9 +14,9 @@ use crate::samples::Samples;
 const COUNT: usize = 500;
 
 pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
-    let namespace = Bed::get().namespace("bench-deployed");
+    let namespace = Testbed::get().namespace("bench-deployed");
     let project = Project::new(&[("Tiltfile", "k8s_yaml('all.yaml')\n"), ("all.yaml", &yaml())]);
-    // What one session remembers for the next, and nothing of other runs.
+    // A new cache folder, which is kept between the sessions of this measurement.
     let cache = project.file("cache").display().to_string();
     let variables = || namespace.variables().chain([("XDG_CACHE_HOME", cache.as_str())]);
     let first = lilt.watch_ci_with(&project, variables());

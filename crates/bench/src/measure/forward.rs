@@ -1,18 +1,18 @@
-//! On the test bed: the same requests through lilt's forward and through `kubectl port-forward`, by turns.
+//! On the test bed: the same requests through lilt's forward and through `kubectl port-forward`, alternating.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use lilt_testbed_env::{Bed, Namespace, Project, free_port};
+use lilt_testbed_env::{Namespace, Project, Testbed, free_port};
 
 use crate::Effort;
 use crate::figure::{Figure, Unit};
 use crate::lilt::Lilt;
 use crate::samples::{Samples, milliseconds};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const MEGABYTES: usize = 100;
 const AT_ONCE: usize = 200;
 const BETWEEN: Duration = Duration::from_secs(2);
@@ -36,8 +36,8 @@ spec:
 struct Kubectl(Child);
 
 impl Kubectl {
-    fn forward(bed: &Bed, namespace: &Namespace, port: u16) -> Self {
-        let mut command = bed.command("kubectl");
+    fn forward(testbed: &Testbed, namespace: &Namespace, port: u16) -> Self {
+        let mut command = testbed.command("kubectl");
         command.envs(namespace.variables()).args(["port-forward", "pod/web", &format!("{port}:8080")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Self(command.spawn().expect("kubectl starts"))
@@ -52,14 +52,14 @@ impl Drop for Kubectl {
 }
 
 pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
-    let bed = Bed::get();
-    let namespace = bed.namespace("bench-forward");
+    let testbed = Testbed::get();
+    let namespace = testbed.namespace("bench-forward");
     let [ours, theirs] = [(); 2].map(|()| free_port());
     let tiltfile = format!("k8s_yaml('web.yaml')\nk8s_resource('web', port_forwards='{ours}:8080')\n");
     let project = Project::new(&[("Tiltfile", &tiltfile), ("web.yaml", YAML)]);
     let session = lilt.up(&project, namespace.variables());
     until_served(ours, session.begin);
-    let kubectl = Kubectl::forward(bed, &namespace, theirs);
+    let kubectl = Kubectl::forward(testbed, &namespace, theirs);
     until_served(theirs, Instant::now());
 
     let turns = |count: usize, path: &str, length: usize| -> [Samples; 2] {
@@ -110,8 +110,8 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     ]
 }
 
-/// By turns: as many connections at once as a page with many tabs makes, until the last one is answered. The pod needs a
-/// while between them, to end what it has served.
+/// Alternating: opens as many connections at once as a page with many tabs, until the last one is answered. The pod needs a
+/// pause between them to close connections.
 fn bursts(ports: [u16; 2], count: usize) -> [Samples; 2] {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..count {
@@ -133,7 +133,7 @@ fn bursts(ports: [u16; 2], count: usize) -> [Samples; 2] {
 
 fn until_served(port: u16, begin: Instant) {
     while fetch(port, "/small", 6).is_none() {
-        assert!(begin.elapsed() < PATIENCE, "port {port} does not serve");
+        assert!(begin.elapsed() < TIMEOUT, "port {port} does not serve");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -142,7 +142,7 @@ fn until_served(port: u16, begin: Instant) {
 fn fetch(port: u16, path: &str, length: usize) -> Option<Duration> {
     let begin = Instant::now();
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.set_read_timeout(Some(TIMEOUT)).ok()?;
     stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).ok()?;
     let mut buffer = vec![0; 1 << 20];
     let mut head = Vec::new();

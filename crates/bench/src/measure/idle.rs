@@ -1,4 +1,4 @@
-//! A session with one resource, when there is nothing to do.
+//! An idle session with one resource.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::lilt::Lilt;
 use crate::memory::Activity;
 use crate::{memory, page};
 
-/// After this long nothing of the start is left: tokio keeps the threads of blocking calls for ten seconds.
+/// After this time the start has no effect any more: tokio keeps the threads of blocking calls for ten seconds.
 const SETTLE: Duration = Duration::from_secs(12);
 const IDLE: Duration = Duration::from_secs(10);
 

@@ -1,7 +1,7 @@
-//! On the test bed: a web server in a pod, its page edited, the port forward asked until it serves the new page.
+//! On the test bed: from a save of a web server's page until the port forward serves it.
 //!
-//! The forward is asked again and again without a pause, over a new connection each time because the server closes
-//! them; what one such request takes by itself is told for comparison, and is part of what is measured.
+//! The forward is polled without a pause, over a new connection each time because the server closes
+//! them. The duration of one such request is reported for comparison, and is part of the measured time.
 
 mod big;
 pub(super) mod recovery;
@@ -11,15 +11,15 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use lilt_testbed_env::{Bed, Namespace, Project, free_port};
+use lilt_testbed_env::{Namespace, Project, Testbed, free_port};
 
 use crate::Effort;
 use crate::figure::{Figure, Unit};
 use crate::lilt::{Lilt, Session};
 use crate::samples::{Samples, milliseconds};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two saves, as a fast typist's: what the one before caused has long settled.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The pause between two saves; the effects of the former have settled by then.
 const PAUSE: Duration = Duration::from_millis(150);
 const PAGE: &str = "www/index.html";
 
@@ -47,27 +47,27 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     figures
 }
 
-/// A session that serves its page, in a namespace of its own. Fields go in this order.
+/// A session that serves its page, in its own namespace. Fields are dropped in this order.
 struct Site {
     session: Session,
     project: Project,
     port: u16,
     first: String,
-    /// From the start of lilt until the page was served.
+    /// The time from the start of lilt until the page was served.
     cold: Duration,
     _namespace: Namespace,
 }
 
 impl Site {
     fn start(lilt: &Lilt) -> Self {
-        let namespace = Bed::get().namespace("bench");
+        let namespace = Testbed::get().namespace("bench");
         let port = free_port();
         let tiltfile = format!(
             "docker_build('bench-web', '.', live_update=[sync('www', '/www')])\n\
              k8s_yaml('web.yaml')\n\
              k8s_resource('web', port_forwards='{port}:8080')\n"
         );
-        // A text that no earlier run had: the image is built, not found.
+        // A new text, so that the image is built and not cached.
         let first = format!("{:?} first", std::time::SystemTime::now());
         let files =
             [("Tiltfile", &*tiltfile), ("Dockerfile", DOCKERFILE), ("web.yaml", YAML), (PAGE, &*first)];
@@ -83,7 +83,7 @@ fn small(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     let site = Site::start(lilt);
     let Site { project, port, first, .. } = &site;
     let port = *port;
-    // The channel into the container is opened when the pod is there.
+    // The connection to the container is opened when the pod exists.
     std::thread::sleep(Duration::from_secs(2));
     let ask = Samples::collect(effort.samples(20), |_| {
         let begin = Instant::now();
@@ -98,7 +98,7 @@ fn small(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
         milliseconds(wait_until_served(port, &text, begin, Duration::ZERO))
     });
     drop(site);
-    remove_images(Bed::get(), "bench-web");
+    remove_images(Testbed::get(), "bench-web");
     vec![
         Figure::new(
             "live-update",
@@ -116,15 +116,15 @@ fn small(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
 fn wait_until_served(port: u16, text: &str, begin: Instant, pause: Duration) -> Duration {
     let mut last = None;
     while last.as_deref() != Some(text) {
-        assert!(begin.elapsed() < PATIENCE, "not served after {PATIENCE:?}: {text:?}, but {last:?}");
+        assert!(begin.elapsed() < TIMEOUT, "not served after {TIMEOUT:?}: {text:?}, but {last:?}");
         std::thread::sleep(pause);
         last = fetch(port);
     }
     begin.elapsed()
 }
 
-/// The page's text; none if there is no answer. Read by its length, as browsers do: that a pod has closed a connection
-/// is told a second late by containerd.
+/// Returns the page's text; none without a response. Read by its length, as browsers do: containerd reports a connection
+/// that a pod closed a second late.
 fn fetch(port: u16) -> Option<String> {
     fetch_from(("127.0.0.1", port), "/index.html")
 }
@@ -144,7 +144,7 @@ fn fetch_from(address: impl ToSocketAddrs, path: &str) -> Option<String> {
     }
 }
 
-/// None: more is to come. `Some(None)`: it is no page.
+/// Returns `None` if the response is incomplete, `Some(None)` if it is no page.
 fn whole_page(answer: &[u8]) -> Option<Option<String>> {
     let text = std::str::from_utf8(answer).ok()?;
     let (head, body) = text.split_once("\r\n\r\n")?;
@@ -155,12 +155,12 @@ fn whole_page(answer: &[u8]) -> Option<Option<String>> {
     (length.parse() == Ok(body.len())).then(|| Some(body.to_owned()))
 }
 
-fn remove_images(bed: &Bed, name: &str) {
-    let reference = format!("reference={}/{name}", bed.registry());
-    let images = bed.docker(&["image", "ls", "-q", "--filter", &reference]);
+fn remove_images(testbed: &Testbed, name: &str) {
+    let reference = format!("reference={}/{name}", testbed.registry());
+    let images = testbed.docker(&["image", "ls", "-q", "--filter", &reference]);
     for image in images.lines() {
-        // A layer that something else uses stays.
-        let _ = bed.try_docker(&["image", "rm", "-f", image]);
+        // Layers in use are kept.
+        let _ = testbed.try_docker(&["image", "rm", "-f", image]);
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
     use super::whole_page;
 
     #[test]
-    fn a_page_is_whole_when_its_length_is_there() {
+    fn page_is_complete_when_its_length_has_arrived() {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
         assert_eq!(whole_page(answer), Some(Some("hello".into())));
         assert_eq!(whole_page(&answer[..answer.len() - 1]), None);

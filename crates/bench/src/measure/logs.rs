@@ -1,4 +1,4 @@
-//! Floods of log lines: what it costs to keep them, and how soon the last ones are found again.
+//! Floods of log lines: the cost of storing them, and the time to read the last ones.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::memory;
 use crate::samples::{Samples, milliseconds};
 
 const SECONDS_PER_TICK: f64 = 0.01;
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     let mut figures = flood(lilt, effort);
@@ -43,7 +43,7 @@ fn flood(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     ]
 }
 
-/// A session that holds so many lines.
+/// Measures a session with this many lines.
 fn stored(lilt: &Lilt, effort: Effort, lines: usize) -> Vec<Figure> {
     let project = project(lines);
     let session = lilt.up(&project, []);
@@ -76,11 +76,11 @@ fn stored(lilt: &Lilt, effort: Effort, lines: usize) -> Vec<Figure> {
 fn wait_for_last(lilt: &Lilt, project: &Project, session: &Session, lines: usize) {
     let last = format!("a line of some length with number {lines} in it\n");
     let port = session.port.to_string();
-    lilt.wait_for_port(session, PATIENCE);
+    lilt.wait_for_port(session, TIMEOUT);
     while lilt.output(project.path(), &["logs", "--port", &port, "--tail", "1"])
         != format!("         many │ {last}")
     {
-        assert!(session.begin.elapsed() < PATIENCE, "the lines were not there after {PATIENCE:?}");
+        assert!(session.begin.elapsed() < TIMEOUT, "the lines were not there after {TIMEOUT:?}");
         std::thread::sleep(Duration::from_millis(200));
     }
 }

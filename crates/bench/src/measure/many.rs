@@ -1,7 +1,7 @@
-//! Many local resources that run `true`, one at a time and several at once.
+//! Many local resources that run `true`, sequentially and in parallel.
 //!
-//! Measured with `lilt ci`, whose exit says that all are done. What one more resource costs is what is left after the
-//! cost of a session with one; it should not grow with their number.
+//! Measured with `lilt ci`, which exits when all are done. The cost of one more resource is the rest after subtracting the
+//! cost of a session with one resource; it should not grow with their number.
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
@@ -14,14 +14,14 @@ use crate::figure::{Figure, Unit};
 use crate::lilt::{Lilt, Run};
 use crate::samples::Samples;
 
-/// Linux tells programs of a hundred ticks in a second, whatever its own clock does.
+/// Linux reports a hundred ticks per second, whatever its own clock rate is.
 const MICROSECONDS_PER_TICK: f64 = 1e4;
-/// So many resources.
+/// One size of the project.
 struct Size {
     count: usize,
-    /// How often to measure.
+    /// The number of runs.
     samples: usize,
-    /// Seconds one at a time, seconds several at once, megabytes; none: only for comparison.
+    /// The limits: seconds sequentially, seconds in parallel, megabytes; none: only for comparison.
     at_most: Option<(f64, f64, f64)>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
             figures.push(at_once(size.count, &runs).at_most(seconds));
         }
     }
-    // Together, so that they can be compared.
+    // Measured together, so that they can be compared.
     figures.sort_by_key(|figure| figure.unit == Unit::Microseconds);
     let work = "for comparison: sh -c true, one after another, each";
     figures.push(Figure::new("shell-each", work, Unit::Microseconds, shell(effort.samples(1_000))));
@@ -77,11 +77,11 @@ fn figures_of(size: &Size, base: f64, runs: &[Run]) -> Vec<Figure> {
     }
     let each = figure("-each", "one more takes", Unit::Microseconds, each.into());
     let own = figure("-own", "lilt's own processor time for each", Unit::Microseconds, own.into());
-    // Few resources take less than a tick.
+    // A few resources take less than a tick.
     [time, peak, each].into_iter().chain((count >= 1_000).then_some(own)).collect()
 }
 
-/// `more` is said of each resource.
+/// Writes a project; `more` are further arguments of each resource.
 fn project(count: usize, more: &str) -> Project {
     let mut tiltfile = String::new();
     for index in 0..count {
@@ -90,7 +90,7 @@ fn project(count: usize, more: &str) -> Project {
     Project::new(&[("Tiltfile", &tiltfile)])
 }
 
-/// What this machine takes for the same commands with nothing around them.
+/// Measures the same commands in a plain shell.
 fn shell(count: usize) -> Samples {
     Samples::collect(count, |_| {
         let begin = Instant::now();

@@ -1,5 +1,5 @@
-//! On the test bed: a pod becomes ready, again and again. When does a second watcher of the cluster see it, and when
-//! does the page?
+//! On the test bed: a pod becomes ready repeatedly. Measures when a second watcher of the cluster sees it, and when
+//! the page does.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use futures_util::TryStreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, WatchEvent, WatchParams};
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
-use lilt_testbed_env::{Bed, Namespace, Project, eventually};
+use lilt_testbed_env::{Namespace, Project, Testbed, eventually};
 use serde_json::{Value, json};
 
 use crate::Effort;
@@ -17,8 +17,8 @@ use crate::lilt::Lilt;
 use crate::page;
 use crate::samples::{Samples, milliseconds};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-/// A condition of our own, without which the pod is not ready.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// A readiness gate of the pod.
 const GATE: &str = "lilt.test/gate";
 
 const YAML: &str = "
@@ -31,12 +31,12 @@ spec:
   containers: [{name: main, image: busybox, command: [sleep, '987']}]
 ";
 
-/// What somebody saw, and when.
+/// An observed readiness, with its time.
 type Seen = (bool, Instant);
 
 pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
-    let bed = Bed::get();
-    let namespace = bed.namespace("bench-ready");
+    let testbed = Testbed::get();
+    let namespace = testbed.namespace("bench-ready");
     let project = Project::new(&[("Tiltfile", "k8s_yaml('web.yaml')\n"), ("web.yaml", YAML)]);
     let session = lilt.up(&project, namespace.variables());
     eventually("the pod runs", || {
@@ -62,7 +62,7 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
         set_gate(&namespace, false);
         until(&in_cluster, false);
         until(&on_page, false);
-        // The page may well have been faster.
+        // The page may have been faster.
         milliseconds(page.saturating_duration_since(cluster))
     });
     drop(session);
@@ -72,10 +72,10 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     ]
 }
 
-/// When it was first seen so, leaving out what was seen before.
+/// Returns when the readiness was first observed, ignoring earlier observations.
 fn until(seen: &Receiver<Seen>, wanted: bool) -> Instant {
     loop {
-        let (ready, at) = seen.recv_timeout(PATIENCE).expect("it is seen");
+        let (ready, at) = seen.recv_timeout(TIMEOUT).expect("it is seen");
         if ready == wanted {
             return at;
         }
@@ -94,7 +94,7 @@ fn shown_ready(message: &Value) -> Option<bool> {
     Some(web["status"]["runtimeStatus"] == "ok")
 }
 
-/// Ends with the program.
+/// The thread ends with the program.
 fn watch_cluster(namespace: &Namespace, sender: Sender<Seen>) {
     let (kubeconfig, name) = (namespace.kubeconfig().to_owned(), namespace.name().to_owned());
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! The size of the program's file, as it is shipped: stripped, with the page inside.
+//! The size of the released binary: stripped, with the page inside.
 
 use crate::Effort;
 use crate::figure::{Figure, Unit};

@@ -1,7 +1,7 @@
-//! What a Tiltfile costs to load: `lilt alpha tiltfile-result`, from before the process exists to after it is gone.
+//! The cost of loading a Tiltfile: `lilt alpha tiltfile-result`, from before the process exists until it has ended.
 //!
-//! That is more than the evaluation: start, assembly, the JSON of the result (megabytes for thousands of resources) and
-//! the end of the process are in it. Nothing is taken off.
+//! Includes start, assembly, the JSON of the result (megabytes for thousands of resources) and
+//! the end of the process.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::figure::{Figure, Unit};
 use crate::lilt::Lilt;
 use crate::samples::{Samples, milliseconds};
 
-/// Of a cluster that nobody asks anything.
+/// A cluster that is never contacted.
 const KUBECONFIG: &str = "\
 apiVersion: v1
 kind: Config
@@ -32,7 +32,7 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
         let arguments = ["alpha", "tiltfile-result"];
         let run =
             || milliseconds(lilt.run_with(project.path(), &arguments, [("KUBECONFIG", kubeconfig.as_str())]));
-        // The first one reads the program from the disk.
+        // The first run reads the program from disk.
         run();
         Samples::collect(effort.samples(samples), |_| run())
     };

@@ -1,6 +1,6 @@
-//! Files that change: one save among a thousand idle resources, a big tree, another branch.
+//! File watching: one save among a thousand idle resources, a large tree, a branch switch.
 //!
-//! A command tells that it runs by making a file, which is waited for here.
+//! Commands create a file, which is polled here.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,8 +16,8 @@ use crate::lilt::Lilt;
 use crate::samples::{Samples, milliseconds};
 use crate::{memory, page};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two saves, so that nothing of the one is left for the other.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The pause between two saves, so that they are separate updates.
 const PAUSE: Duration = Duration::from_millis(200);
 const RESOURCES: usize = 1_000;
 const DIRECTORIES: usize = 100_000;
@@ -32,7 +32,7 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
 
 fn wait_for(path: &Path, begin: Instant) -> Duration {
     while fs::symlink_metadata(path).is_err() {
-        assert!(begin.elapsed() < PATIENCE, "{} never came", path.display());
+        assert!(begin.elapsed() < TIMEOUT, "{} never came", path.display());
         std::thread::sleep(Duration::from_micros(50));
     }
     begin.elapsed()

@@ -1,4 +1,4 @@
-//! Bookmarks: a watcher knows how far it is, and can go on from there.
+//! Watch bookmarks: a watcher can resume from the last one.
 
 use futures_util::TryStreamExt as _;
 use kube::api::{Api, DynamicObject, ListParams, PostParams, WatchEvent, WatchParams};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::client::{Session, api, object, version};
 
-/// All events of a watch that ends after a second: names, and at bookmarks the version.
+/// Returns all events of a watch with a timeout of a second: names, and the version of bookmarks.
 async fn watch(
     all: &Api<DynamicObject>,
     parameters: WatchParams,
@@ -44,7 +44,7 @@ async fn a_watch_begins_and_ends_with_a_bookmark_for_those_who_want_it() {
     assert_eq!(names, ["mine", "one-disable", "tilt-trigger-queue"]);
     let [(begin, true), (end, false)] = bookmarks[..] else { panic!("{bookmarks:?}") };
     assert!(begin >= made && end >= begin, "{made} {bookmarks:?}");
-    // From there it goes on: nothing is told twice, nothing is missed.
+    // The watch resumes there, without repeated or missed events.
     maps.create(&PostParams::default(), &object(kind, "next", &json!({"data": {}})))
         .await
         .expect("a creation");

@@ -25,7 +25,7 @@ impl Session {
         Session { lilt, project, config }
     }
 
-    /// As the file of credentials says, for this session.
+    /// Connects with the kubeconfig of this session.
     pub(crate) async fn configuration(&self) -> Config {
         let file = Kubeconfig::read_from(&self.config).expect("the file can be read");
         let context = Some(format!("tilt-{}", self.lilt.port()));
@@ -43,7 +43,7 @@ pub(crate) fn api(client: &Client, kind: &Kind) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&gvk, kind.plural))
 }
 
-/// An object of a kind with this and nothing else.
+/// Returns an object with these fields.
 pub(crate) fn object(kind: &Kind, name: &str, members: &Value) -> DynamicObject {
     let mut whole = serde_json::json!({
         "apiVersion": "tilt.dev/v1alpha1", "kind": kind.name, "metadata": {"name": name},

@@ -1,4 +1,4 @@
-//! Who is let in: every route with no, wrong and right credentials.
+//! Authentication: every route without, with wrong and with right credentials.
 
 use http::Request;
 use kube::config::AuthInfo;
@@ -7,7 +7,7 @@ use lilt_api::kinds::kinds;
 
 use crate::client::Session;
 
-/// What a right client gets there.
+/// The response to an authenticated client.
 fn routes() -> Vec<(&'static str, String, u16)> {
     let fixed = ["/api", "/apis", "/apis/tilt.dev", "/apis/tilt.dev/v1alpha1", "/openapi/v2", "/openapi/v3"];
     let more = ["/openapi/v3/apis/tilt.dev/v1alpha1", "/version", "/healthz", "/livez", "/readyz"];

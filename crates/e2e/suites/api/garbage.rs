@@ -1,9 +1,9 @@
-//! Bodies and patches that nobody would write: each gets an answer, and the session goes on.
+//! Random bodies and patches: each gets a response, and the session continues.
 
 use http::{Request, header};
 use kube::Client;
 use lilt_api::kinds::kinds;
-use lilt_e2e::chance::Chance;
+use lilt_e2e::seeded_random::SeededRandom;
 use serde_json::{Map, Value, json};
 
 use crate::client::Session;
@@ -19,7 +19,7 @@ const TYPES: [&str; 6] = [
     "text/plain",
 ];
 
-/// Words that mean something somewhere.
+/// Strings with a meaning somewhere in the API.
 const WORDS: [&str; 28] = [
     "metadata",
     "spec",
@@ -63,15 +63,15 @@ const PATHS: [&str; 9] = [
     "status",
 ];
 
-/// Any value, with known words in it.
-fn value(chance: &mut Chance, depth: usize) -> Value {
-    match chance.below(if depth == 0 { 8 } else { 11 }) {
+/// Generates a JSON value with such strings.
+fn value(random: &mut SeededRandom, depth: usize) -> Value {
+    match random.below(if depth == 0 { 8 } else { 11 }) {
         0 => Value::Null,
-        1 => json!(chance.below(2) == 0),
-        2 => json!(chance.below(usize::MAX)),
+        1 => json!(random.below(2) == 0),
+        2 => json!(random.below(usize::MAX)),
         3 => json!(-1),
         4 => json!(1e300),
-        5 => json!(chance.of(&[
+        5 => json!(random.of(&[
             "2026-13-45T99:00:00Z",
             "2026-01-01T00:00:00Z",
             "",
@@ -79,57 +79,57 @@ fn value(chance: &mut Chance, depth: usize) -> Value {
             "true",
             "-1"
         ])),
-        6 => json!("x".repeat(chance.below(2000))),
-        7 => json!(chance.of(&WORDS)),
-        8 => (0..chance.below(4)).map(|_| value(chance, depth - 1)).collect(),
+        6 => json!("x".repeat(random.below(2000))),
+        7 => json!(random.of(&WORDS)),
+        8 => (0..random.below(4)).map(|_| value(random, depth - 1)).collect(),
         _ => {
             let members =
-                (0..chance.below(6)).map(|_| ((*chance.of(&WORDS)).to_owned(), value(chance, depth - 1)));
+                (0..random.below(6)).map(|_| ((*random.of(&WORDS)).to_owned(), value(random, depth - 1)));
             Value::Object(members.collect::<Map<_, _>>())
         }
     }
 }
 
-fn steps(chance: &mut Chance) -> Value {
-    let one = |chance: &mut Chance| {
-        let op = chance.of(&["add", "remove", "replace", "move", "copy", "test", "odd"]);
-        json!({"op": op, "path": chance.of(&PATHS), "from": chance.of(&PATHS), "value": value(chance, 2)})
+fn steps(random: &mut SeededRandom) -> Value {
+    let one = |random: &mut SeededRandom| {
+        let op = random.of(&["add", "remove", "replace", "move", "copy", "test", "odd"]);
+        json!({"op": op, "path": random.of(&PATHS), "from": random.of(&PATHS), "value": value(random, 2)})
     };
-    (0..1 + chance.below(4)).map(|_| one(chance)).collect()
+    (0..1 + random.below(4)).map(|_| one(random)).collect()
 }
 
-fn body(chance: &mut Chance, kind: &str) -> Vec<u8> {
-    let mut text = match chance.below(8) {
-        0 => steps(chance).to_string(),
-        1 => value(chance, 5).to_string(),
+fn body(random: &mut SeededRandom, kind: &str) -> Vec<u8> {
+    let mut text = match random.below(8) {
+        0 => steps(random).to_string(),
+        1 => value(random, 5).to_string(),
         2 => format!("{}1{}", "[".repeat(3000), "]".repeat(3000)),
         3 => "{\"metadata\":".repeat(200),
         _ => {
             let mut object =
                 json!({"apiVersion": "tilt.dev/v1alpha1", "kind": kind, "metadata": {"name": "odd"}});
-            for _ in 0..1 + chance.below(3) {
-                object[*chance.of(&WORDS)] = value(chance, 4);
+            for _ in 0..1 + random.below(3) {
+                object[*random.of(&WORDS)] = value(random, 4);
             }
-            if chance.below(2) == 0 && object["metadata"].is_object() {
+            if random.below(2) == 0 && object["metadata"].is_object() {
                 object["metadata"]["name"] = json!("odd");
             }
             object.to_string()
         }
     }
     .into_bytes();
-    if chance.below(10) == 0 && !text.is_empty() {
-        let place = chance.below(text.len());
-        text[place] = u8::try_from(chance.below(256)).expect("a byte");
+    if random.below(10) == 0 && !text.is_empty() {
+        let index = random.below(text.len());
+        text[index] = u8::try_from(random.below(256)).expect("a byte");
     }
     text
 }
 
-async fn send(client: &Client, chance: &mut Chance) {
+async fn send(client: &Client, random: &mut SeededRandom) {
     let kinds = kinds().all();
-    let kind = &kinds[chance.below(kinds.len())];
-    let name = chance.of(&["odd", "one", "one-disable", "(Tiltfile)", "Tiltfile", "%2e%2e", "none"]);
-    let half = chance.of(&["", "", "/status"]);
-    let query = chance.of(&[
+    let kind = &kinds[random.below(kinds.len())];
+    let name = random.of(&["odd", "one", "one-disable", "(Tiltfile)", "Tiltfile", "%2e%2e", "none"]);
+    let half = random.of(&["", "", "/status"]);
+    let query = random.of(&[
         "",
         "?fieldManager=me",
         "?force=true&fieldManager=me",
@@ -138,17 +138,17 @@ async fn send(client: &Client, chance: &mut Chance) {
         "?dryRun=x",
     ]);
     let all = format!("/apis/tilt.dev/v1alpha1/{}", kind.plural);
-    let (method, path) = match chance.below(6) {
+    let (method, path) = match random.below(6) {
         0 | 1 => ("POST", format!("{all}{query}")),
         2 => ("PUT", format!("{all}/{name}{half}{query}")),
         3 => ("DELETE", format!("{all}/{name}{query}")),
         _ => ("PATCH", format!("{all}/{name}{half}{query}")),
     };
-    let body = body(chance, kind.name);
+    let body = body(random, kind.name);
     let shown =
         format!("{method} {path} {}", String::from_utf8_lossy(&body).chars().take(300).collect::<String>());
     let request =
-        Request::builder().method(method).uri(&path).header(header::CONTENT_TYPE, *chance.of(&TYPES));
+        Request::builder().method(method).uri(&path).header(header::CONTENT_TYPE, *random.of(&TYPES));
     let answer = client.send(request.body(body.into()).expect("a request")).await;
     let answer = answer.unwrap_or_else(|error| panic!("no answer to {shown}: {error}"));
     assert!(answer.status().as_u16() < 500, "{} to {shown}", answer.status());
@@ -158,9 +158,9 @@ async fn send(client: &Client, chance: &mut Chance) {
 async fn what_makes_no_sense_is_refused_and_breaks_nothing() {
     let session = Session::start(&[("Tiltfile", "local_resource('one', 'true')\n")]);
     let client = session.client().await;
-    let mut chance = Chance::new(7);
+    let mut random = SeededRandom::new(7);
     for _ in 0..REQUESTS {
-        send(&client, &mut chance).await;
+        send(&client, &mut random).await;
     }
     let printed = session.lilt.output();
     assert!(!printed.contains("panicked") && !printed.contains("a bug of ours"), "{printed}");

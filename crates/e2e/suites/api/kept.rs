@@ -1,4 +1,4 @@
-//! Objects that lilt itself keeps: to whom they belong, what people may note on them, and what writing them does.
+//! Objects managed by lilt: their owner, which fields users may change, and the effects.
 
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use lilt_api::kinds::kinds;
@@ -39,10 +39,10 @@ async fn notes_stay_and_go_with_what_they_are_on() {
     commands.patch("one-serve", &PatchParams::default(), &Patch::Merge(&note)).await.expect("a note");
     session.lilt.click("one");
     session.lilt.wait_until_ready("one");
-    let told = resources.get("one").await.expect("it is there");
-    let labels: Vec<String> = told.metadata.labels.clone().unwrap_or_default().into_keys().collect();
-    assert_eq!(labels, ["team"], "{told:?}");
-    assert!(told.metadata.annotations.clone().unwrap_or_default().contains_key("why"), "{told:?}");
+    let message = resources.get("one").await.expect("it is there");
+    let labels: Vec<String> = message.metadata.labels.clone().unwrap_or_default().into_keys().collect();
+    assert_eq!(labels, ["team"], "{message:?}");
+    assert!(message.metadata.annotations.clone().unwrap_or_default().contains_key("why"), "{message:?}");
     let ours = json!({"metadata": {"annotations": {"lilt.dev/hold": "nothing"}}});
     assert_eq!(code(resources.patch("one", &PatchParams::default(), &Patch::Merge(&ours)).await), 403);
     let other = json!({"spec": {"args": ["false"]}});
@@ -110,7 +110,7 @@ async fn what_the_tiltfile_declares_belongs_to_it() {
         Some(("ToggleButton".into(), "one-disable".into()))
     );
     assert_eq!(owner(tiltfile), None);
-    // What is read and written back is as it was.
+    // Writing back what was read changes nothing.
     let maps = of(&client, "ConfigMap");
     let mut declared = maps.get("declared").await.expect("it is there");
     declared.data["data"]["a"] = json!("2");

@@ -1,5 +1,5 @@
 //! The object API of a session, through a client made with `kube`: every verb on every kind, what watchers see under
-//! load, what is left of objects that act, and who is let in. No cluster is needed.
+//! load, cleanup of objects with controllers, and authentication. No cluster is needed.
 #![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
 
 mod bookmarks;

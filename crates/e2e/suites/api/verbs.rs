@@ -11,7 +11,7 @@ use crate::client::{Session, api, object};
 
 const NAME: &str = "of-my-own";
 
-/// What makes an object of a kind complete. None of them does anything that lasts.
+/// Returns a minimal valid specification of each kind, without lasting effects.
 fn members(kind: &Kind) -> Value {
     let at = json!({"componentID": "one", "componentType": "Resource"});
     match kind.name {
@@ -39,7 +39,7 @@ pub(crate) fn code<T: std::fmt::Debug>(result: kube::Result<T>) -> u16 {
     }
 }
 
-/// Until the object is gone: what happened to it, in words.
+/// Collects the watch events of an object until its deletion.
 async fn follow(all: Api<DynamicObject>, from: String) -> Vec<String> {
     let parameters = WatchParams::default().fields(&format!("metadata.name={NAME}"));
     let events = all.watch(&parameters, &from).await.expect("a watch");
@@ -126,7 +126,7 @@ async fn every_verb(all: Api<DynamicObject>, kind: &Kind) {
     assert_eq!(seen.iter().filter(|it| *it == "added").count(), 1, "{}", kind.name);
 }
 
-/// What only tells the state can be read, and says who writes it.
+/// Kinds that only report state are read-only, and errors say who writes them.
 async fn every_verb_of_readers(all: Api<DynamicObject>, kind: &Kind) {
     let listed = all.list(&ListParams::default()).await.expect("a list");
     let found = listed.items.first().expect("there is one").clone();

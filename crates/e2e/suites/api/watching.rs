@@ -1,4 +1,4 @@
-//! What watchers see while everything changes, compared with what was written.
+//! Watch events under load, compared with the writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
 };
 use lilt_api::kinds::kinds;
-use lilt_e2e::chance::Chance;
+use lilt_e2e::seeded_random::SeededRandom;
 use serde_json::json;
 
 use crate::client::{Session, api, object, version};
@@ -17,26 +17,26 @@ const WRITES: u64 = 600;
 const NAMES: usize = 10;
 const LAST: &str = "the-last-one";
 
-/// What became of an object: its version and value, or that it is gone.
+/// The last state of an object: its version and value, or deleted.
 type Facts = BTreeMap<u64, (String, Option<String>)>;
 
-/// Writes at random, as fast as answers come; each writer has names of its own.
+/// Random writes without pauses; each writer has its own names.
 async fn write(maps: Api<DynamicObject>, writer: u64) -> Facts {
     let kind = kinds().with_plural("configmaps").expect("a kind");
-    let mut chance = Chance::new(writer);
+    let mut random = SeededRandom::new(writer);
     let mut facts = Facts::new();
     let mut there: BTreeSet<String> = BTreeSet::new();
     for number in 0..WRITES {
-        let name = format!("w{writer}-{}", chance.below(NAMES));
+        let name = format!("w{writer}-{}", random.below(NAMES));
         let value = number.to_string();
         let data = json!({"data": {"value": value}});
         if !there.contains(&name) {
             let made = maps.create(&PostParams::default(), &object(kind, &name, &data)).await;
             facts.insert(version(&made.expect("a creation")), (name.clone(), Some(value)));
             there.insert(name);
-        } else if chance.below(4) == 0 {
+        } else if random.below(4) == 0 {
             let gone = maps.delete(&name, &DeleteParams::default()).await.expect("a deletion");
-            // Its version is not told; the watchers know it.
+            // The response lacks the version; the watchers know it.
             drop(gone);
             there.remove(&name);
         } else {
@@ -47,12 +47,12 @@ async fn write(maps: Api<DynamicObject>, writer: u64) -> Facts {
     facts
 }
 
-/// Watches until the last object comes. One that is restless goes away now and then and comes back to where it was.
+/// Watches until the last object arrives. A restless one disconnects and resumes from time to time.
 async fn watch(maps: Api<DynamicObject>, mut from: String, restless: Option<u64>) -> Facts {
-    let mut chance = Chance::new(restless.unwrap_or_default());
+    let mut random = SeededRandom::new(restless.unwrap_or_default());
     let mut facts = Facts::new();
     loop {
-        let mut patience = restless.map_or(usize::MAX, |_| 1 + chance.below(200));
+        let mut patience = restless.map_or(usize::MAX, |_| 1 + random.below(200));
         let events = maps.watch(&WatchParams::default(), &from).await.expect("a watch");
         let mut events = Box::pin(events);
         while patience > 0 {
@@ -71,7 +71,7 @@ async fn watch(maps: Api<DynamicObject>, mut from: String, restless: Option<u64>
             let number = version(&object);
             assert!(from.parse::<u64>().expect("a number") < number, "versions grow: {number} after {from}");
             from = number.to_string();
-            // The session's own, which may come only now.
+            // Objects of the session itself, which may appear late.
             if name == "one-disable" {
                 continue;
             }
@@ -116,7 +116,7 @@ async fn nothing_is_missed_and_nothing_comes_twice() {
     session.lilt.quit();
 }
 
-/// After the deletion of one there must be a creation before the next deletion.
+/// Between two deletions of an object there must be a creation.
 fn check_chain(facts: &Facts) {
     let mut there = BTreeSet::new();
     for (name, value) in facts.values() {

@@ -17,7 +17,7 @@ fn running(session: &Session, command: &str) -> Option<u64> {
 }
 
 #[test]
-fn a_command_runs_when_its_button_is_clicked_and_ends_with_its_object() {
+fn cmd_starts_on_button_click_and_stops_when_deleted() {
     let session = Session::start(&[("Tiltfile", "local_resource('one', 'true')\n")]);
     session.apply(
         "{apiVersion: tilt.dev/v1alpha1, kind: UIButton, metadata: {name: greet}, spec: {text: Greet,
@@ -29,10 +29,10 @@ fn a_command_runs_when_its_button_is_clicked_and_ends_with_its_object() {
     );
     assert_eq!(running(&session, "greeter"), None);
     click(&session, "greet", "2026-01-01T00:00:00.000000Z", "you");
-    session.lilt.wait_for_words("one", "hello you");
+    session.lilt.wait_for_log_line("one", "hello you");
     let first = eventually("the command runs", || running(&session, "greeter"));
     click(&session, "greet", "2026-01-01T00:00:01.000000Z", "them");
-    session.lilt.wait_for_words("one", "hello them");
+    session.lilt.wait_for_log_line("one", "hello them");
     let second = eventually("another one runs", || running(&session, "greeter").filter(|pid| *pid != first));
     let runs = |pid: u64| lilt_e2e::processes::runs(i32::try_from(pid).expect("a pid"));
     assert!(!runs(first) && runs(second));
@@ -42,7 +42,7 @@ fn a_command_runs_when_its_button_is_clicked_and_ends_with_its_object() {
 }
 
 #[test]
-fn a_command_starts_anew_with_its_files_and_is_switched_by_a_value() {
+fn cmd_restarts_on_file_change_and_follows_disable_source() {
     let session = Session::start(&[("Tiltfile", "local_resource('one', 'true')\n"), ("watched/a", "1")]);
     let apply = |disabled: bool| {
         session.apply(&format!(
@@ -77,7 +77,7 @@ fn a_command_starts_anew_with_its_files_and_is_switched_by_a_value() {
 }
 
 #[test]
-fn a_resource_is_switched_by_its_value_and_the_tiltfile_by_its_arguments() {
+fn config_map_disables_resource_and_changes_tiltfile_args() {
     let tiltfile = "config.define_string('word')\nword = config.parse().get('word', 'none')\n\
                     local_resource('one', 'echo word ' + word, serve_cmd='exec sleep 1000')\n";
     let session = Session::start(&[("Tiltfile", tiltfile)]);
@@ -93,6 +93,6 @@ fn a_resource_is_switched_by_its_value_and_the_tiltfile_by_its_arguments() {
     session.lilt.wait_until_ready("one");
     let args = r#"{"spec":{"args":["--word=other"]}}"#;
     session.kubectl(&["patch", "tiltfile", "(Tiltfile)", "--type=merge", "-p", args]);
-    session.lilt.wait_for_words("one", "word other");
+    session.lilt.wait_for_log_line("one", "word other");
     session.lilt.quit();
 }

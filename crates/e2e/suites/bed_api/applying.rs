@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 
-use lilt_testbed_env::{Bed, Namespace, eventually};
+use lilt_testbed_env::{Namespace, Testbed, eventually};
 use serde_json::{Value, json};
 
 use crate::client::Session;
@@ -31,8 +31,8 @@ fn applied_after(session: &Session, before: &Value) -> Value {
 }
 
 #[test]
-fn commands_apply_and_delete_and_are_run_again() {
-    let namespace = Bed::get().namespace("api-command");
+fn kubernetes_apply_cmd_applies_deletes_and_reruns() {
+    let namespace = Testbed::get().namespace("api-command");
     let session = session(&namespace);
     session.write("values.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: values}\n");
     let command = |line: &str| json!({"args": ["sh", "-c", line], "env": ["WHO=me"]});
@@ -43,7 +43,7 @@ fn commands_apply_and_delete_and_are_run_again() {
     });
     make(&session, "FileWatch", "values", json!({"watchedPaths": ["values.yaml"]}));
     make(&session, "KubernetesApply", "guest", spec);
-    session.lilt.wait_for_words("one", "me applies");
+    session.lilt.wait_for_log_line("one", "me applies");
     let first = applied_after(&session, &Value::Null);
     assert_eq!(first["status"]["error"], Value::Null, "{first}");
     let result = first["status"]["resultYAML"].as_str().expect("text");
@@ -54,7 +54,7 @@ fn commands_apply_and_delete_and_are_run_again() {
     applied_after(&session, &first);
     assert_eq!(namespace.kubectl(&["get", "cm", "-l", "tier=back", "-o", "name"]).trim(), "configmap/values");
     session.kubectl(&["delete", "kubernetesapply", "guest"]);
-    session.lilt.wait_for_words("one", "me deletes");
+    session.lilt.wait_for_log_line("one", "me deletes");
     eventually("what the command made is gone", || {
         namespace.try_kubectl(&["get", "cm/values"]).is_err().then_some(())
     });
@@ -66,8 +66,8 @@ fn commands_apply_and_delete_and_are_run_again() {
 }
 
 #[test]
-fn images_of_maps_go_into_objects_and_the_next_ones_too() {
-    let namespace = Bed::get().namespace("api-images");
+fn image_map_is_injected_on_every_change() {
+    let namespace = Testbed::get().namespace("api-images");
     let session = session(&namespace);
     let yaml = server("guest").replace("image: busybox", "image: team/web");
     make(&session, "KubernetesApply", "guest", json!({"yaml": yaml, "imageMaps": ["team_web"]}));
@@ -98,15 +98,15 @@ fn images_of_maps_go_into_objects_and_the_next_ones_too() {
 }
 
 #[test]
-fn pods_that_are_found_are_heard_and_reached_by_a_free_port() {
-    let namespace = Bed::get().namespace("api-templates");
+fn discovered_pods_have_logs_and_forward_on_free_port() {
+    let namespace = Testbed::get().namespace("api-templates");
     let session = session(&namespace);
     let templates = json!({
         "yaml": server("guest"), "podLogStreamTemplateSpec": {"onlyContainers": ["main"]},
         "portForwardTemplateSpec": {"forwards": [{"containerPort": 8000}, {"containerPort": 8000}]},
     });
     make(&session, "KubernetesApply", "guest", templates);
-    session.lilt.wait_for_words("one", "guest is up");
+    session.lilt.wait_for_log_line("one", "guest is up");
     let found = find(&session, "kubernetesdiscovery/guest", "finds the pod", |it| {
         it["status"]["pods"][0]["phase"] == "Running"
     });
@@ -135,8 +135,8 @@ fn pods_that_are_found_are_heard_and_reached_by_a_free_port() {
 }
 
 #[test]
-fn an_image_from_outside_is_built_deployed_and_built_again() {
-    let namespace = Bed::get().namespace("api-built");
+fn docker_image_object_is_built_deployed_and_rebuilt() {
+    let namespace = Testbed::get().namespace("api-built");
     let session = session(&namespace);
     let image = format!("six-{}", namespace.name());
     session.write("app/index.html", "page of one\n");
@@ -182,8 +182,8 @@ fn an_image_from_outside_is_built_deployed_and_built_again() {
 }
 
 #[test]
-fn saved_files_go_into_containers_that_are_found() {
-    let namespace = Bed::get().namespace("api-live");
+fn live_update_object_syncs_into_discovered_containers() {
+    let namespace = Testbed::get().namespace("api-live");
     let session = session(&namespace);
     session.write("www/index.html", "page of one\n");
     make(&session, "FileWatch", "www", json!({"watchedPaths": ["www"]}));
@@ -212,7 +212,7 @@ fn saved_files_go_into_containers_that_are_found() {
         session.get("fw/www")["status"]["monitorStartTime"].as_str().map(drop)
     });
     session.write("www/index.html", "page of two\n");
-    session.lilt.wait_for_words("one", "synced here");
+    session.lilt.wait_for_log_line("one", "synced here");
     eventually("the page is another", || {
         let forwards: Value = serde_json::from_str(&session.kubectl(&["get", "pf", "-o", "json"])).ok()?;
         let port = forwards["items"][0]["status"]["forwardStatuses"][0]["localPort"].as_u64()?;

@@ -14,7 +14,7 @@ fn lilt(session: &Session, arguments: &[&str]) -> Result<String, String> {
 }
 
 #[test]
-fn both_say_the_same() {
+fn lilt_and_kubectl_print_the_same() {
     let session = Session::start(&[("Tiltfile", "local_resource('one', 'true', labels=['a'])\n")]);
     session.lilt.wait_until_ready("one");
     session.write("map.yaml", MAP);
@@ -66,7 +66,7 @@ fn both_say_the_same() {
 }
 
 #[test]
-fn what_one_has_applied_is_unchanged_for_the_other() {
+fn apply_of_lilt_and_kubectl_see_no_change() {
     let session = Session::start(&[("Tiltfile", "local_resource('one', 'true')\n")]);
     session.write("map.yaml", MAP);
     let path = session.config().with_file_name("map.yaml");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use lilt_e2e::lilt::{Lilt, Start};
-use lilt_testbed_env::{Bed, Namespace, Project};
+use lilt_testbed_env::{Namespace, Project, Testbed};
 use serde_json::Value;
 
 pub(crate) struct Session {
@@ -19,9 +19,9 @@ impl Session {
         Session::begin(files, |start| start)
     }
 
-    /// With the bed's cluster, in this namespace.
+    /// With the test bed's cluster, in this namespace.
     pub(crate) fn start_on(namespace: &Namespace, files: &[(&str, &str)]) -> Session {
-        Session::begin(files, |start| start.on(namespace))
+        Session::begin(files, |start| start.in_namespace(namespace))
     }
 
     fn begin(files: &[(&str, &str)], with: impl FnOnce(Start) -> Start) -> Session {
@@ -42,7 +42,7 @@ impl Session {
 
     /// lilt's own command beside the session.
     pub(crate) fn command(&self, arguments: &[&str]) -> Start {
-        Start::new(&self.project, arguments).beside(&self.lilt).variable("TILT_CONFIG", &self.config)
+        Start::new(&self.project, arguments).with_home_of(&self.lilt).variable("TILT_CONFIG", &self.config)
     }
 
     /// The path of a file of the project.
@@ -67,7 +67,7 @@ impl Session {
         input: &str,
     ) -> Result<String, String> {
         let context = self.context();
-        let mut child = Bed::get()
+        let mut child = Testbed::get()
             .command("kubectl")
             .arg("--kubeconfig")
             .arg(&self.config)

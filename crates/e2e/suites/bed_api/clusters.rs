@@ -1,14 +1,14 @@
 //! Clusters beside the session's own.
 
-use lilt_testbed_env::Bed;
+use lilt_testbed_env::Testbed;
 use serde_json::json;
 
 use crate::client::Session;
 use crate::pods::find;
 
 #[test]
-fn a_cluster_that_is_made_is_reached_and_told_of() {
-    let namespace = Bed::get().namespace("api-clusters");
+fn cluster_object_connects_and_reports_status() {
+    let namespace = Testbed::get().namespace("api-clusters");
     let tiltfile = "local_resource('one', 'true')\n";
     let session = Session::start_on(&namespace, &[("Tiltfile", tiltfile)]);
     let make = |name: &str, connection: serde_json::Value| {
@@ -28,9 +28,9 @@ fn a_cluster_that_is_made_is_reached_and_told_of() {
     let engine = find(&session, "cluster/engine", "answers", |it| it["status"]["connectedAt"].is_string());
     assert!(engine["status"]["version"].is_string() && engine["status"]["arch"].is_string(), "{engine}");
     for silent in ["nowhere", "unknown"] {
-        let told =
+        let message =
             find(&session, &format!("cluster/{silent}"), "does not", |it| it["status"]["error"].is_string());
-        assert!(told["status"]["connectedAt"].is_null(), "{told}");
+        assert!(message["status"]["connectedAt"].is_null(), "{message}");
     }
     session.lilt.wait_for_line("Connecting again when the kubeconfig changes.");
     make("nowhere", json!({"docker": {}}));

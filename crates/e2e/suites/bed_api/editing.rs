@@ -7,7 +7,7 @@ use crate::client::Session;
 const MAP: &str =
     "{apiVersion: tilt.dev/v1alpha1, kind: ConfigMap, metadata: {name: values}, data: {a: '1', b: '2'}}";
 
-/// A session with a map, and an editor that keeps what it was shown.
+/// A session with a ConfigMap, and an editor that records the file.
 fn session(script: &str) -> (Session, String) {
     let session = Session::start(&[("Tiltfile", "local_resource('one', 'true')\n")]);
     session.apply(MAP);
@@ -23,7 +23,7 @@ fn edit(session: &Session, editor: &str, arguments: &[&str]) -> Result<String, S
 }
 
 #[test]
-fn what_is_saved_is_changed() {
+fn edit_saved_changes_object() {
     let (session, editor) = session("sed -i 's/a: \"1\"/a: \"8\"/' \"$1\"");
     let said = edit(&session, &editor, &["cm/values"]);
     assert_eq!(said.as_deref(), Ok("configmap.tilt.dev/values edited\n"));
@@ -39,7 +39,7 @@ fn what_is_saved_is_changed() {
 }
 
 #[test]
-fn the_status_is_edited_by_itself() {
+fn edit_subresource_status_changes_only_status() {
     let at = "2026-01-01T00:00:00.000000Z";
     let (session, editor) =
         session(&format!("sed -i 's/lastClickedAt: null/lastClickedAt: \"{at}\"/' \"$1\""));
@@ -53,7 +53,7 @@ fn the_status_is_edited_by_itself() {
 }
 
 #[test]
-fn what_is_refused_is_opened_again_with_the_reason() {
+fn edit_refused_reopens_editor_with_reason() {
     let script = "if grep -q 'isDisabled: maybe' \"$1\"; then sed -i 's/maybe/\"true\"/' \"$1\"; \
                   else sed -i 's/isDisabled: \"false\"/isDisabled: maybe/' \"$1\"; fi";
     let (session, editor) = session(script);

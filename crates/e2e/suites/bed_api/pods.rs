@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use lilt_api::check::check;
 use lilt_api::kinds::kinds;
-use lilt_testbed_env::{Bed, eventually, free_port};
+use lilt_testbed_env::{Testbed, eventually, free_port};
 use serde_json::{Value, json};
 
 use crate::client::Session;
@@ -35,8 +35,8 @@ pub(crate) fn find(session: &Session, object: &str, what: &str, is_so: impl Fn(&
 }
 
 #[test]
-fn a_resource_is_told_by_the_objects_that_tilt_keeps() {
-    let namespace = Bed::get().namespace("api-told");
+fn resource_has_the_api_objects_of_tilt() {
+    let namespace = Testbed::get().namespace("api-told");
     let port = free_port();
     let tiltfile = format!("k8s_yaml('web.yaml')\nk8s_resource('web', port_forwards='{port}:8000')\n");
     let session = Session::start_on(&namespace, &[("Tiltfile", &tiltfile), ("web.yaml", &server("web"))]);
@@ -92,8 +92,8 @@ fn a_resource_is_told_by_the_objects_that_tilt_keeps() {
 }
 
 #[test]
-fn pods_are_looked_for_reached_and_heard() {
-    let namespace = Bed::get().namespace("api-pods");
+fn kubernetes_discovery_forward_and_logs_work() {
+    let namespace = Testbed::get().namespace("api-pods");
     let session = Session::start_on(&namespace, &[("Tiltfile", "local_resource('one', 'true')\n")]);
     session.write("other.yaml", &server("other"));
     namespace.kubectl(&["apply", "-f", &session.file("other.yaml")]);
@@ -116,7 +116,7 @@ fn pods_are_looked_for_reached_and_heard() {
         "{{apiVersion: tilt.dev/v1alpha1, kind: PodLogStream, metadata: {{name: ear, annotations: {{tilt.dev/resource: one}}}},
           spec: {{pod: {pod}, namespace: {name}, sinceTime: '2020-01-01T00:00:00Z'}}}}"
     ));
-    session.lilt.wait_for_words("one", "other is up");
+    session.lilt.wait_for_log_line("one", "other is up");
     eventually("the forward leads to the pod", || page(port));
     let way = session.get("portforward/way");
     assert_eq!(way["status"]["forwardStatuses"][0]["addresses"], json!(["localhost"]), "{way}");
@@ -128,8 +128,8 @@ fn pods_are_looked_for_reached_and_heard() {
 }
 
 #[test]
-fn objects_are_applied_from_outside_and_go_with_what_names_them() {
-    let namespace = Bed::get().namespace("api-apply");
+fn kubernetes_apply_deletes_objects_with_its_owner() {
+    let namespace = Testbed::get().namespace("api-apply");
     let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n";
     let session =
         Session::start_on(&namespace, &[("Tiltfile", "k8s_yaml('own.yaml')\n"), ("own.yaml", config)]);
@@ -167,9 +167,9 @@ fn objects_are_applied_from_outside_and_go_with_what_names_them() {
     ] {
         let object = json!({"apiVersion": "tilt.dev/v1alpha1", "kind": kind, "metadata": {"name": "idle"}, "spec": spec});
         session.apply(&object.to_string());
-        let told = session.get(&format!("{kind}/idle"));
-        let words = told.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        assert!(words.starts_with("not supported yet"), "{told}");
+        let message = session.get(&format!("{kind}/idle"));
+        let words = message.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        assert!(words.starts_with("not supported yet"), "{message}");
     }
     session.lilt.quit();
 }
@@ -186,7 +186,7 @@ fn undeclared(name: &str, port: u16) -> String {
 /// As in ocm-controller's `forward_registry`: something else makes the pod, and no pod declares the port.
 #[test]
 fn forward_with_extra_selectors_goes_to_the_newest_matching_pod() {
-    let namespace = Bed::get().namespace("api-newest");
+    let namespace = Testbed::get().namespace("api-newest");
     let port = free_port();
     let tiltfile = format!(
         "k8s_yaml('web.yaml')\n\
@@ -229,7 +229,7 @@ fn forward_with_extra_selectors_goes_to_the_newest_matching_pod() {
 /// As in ocm-controller, whose registry is a resource of its own.
 #[test]
 fn forward_reaches_the_pod_of_another_resource_that_selectors_find() {
-    let namespace = Bed::get().namespace("api-foreign");
+    let namespace = Testbed::get().namespace("api-foreign");
     let port = free_port();
     let tiltfile = format!(
         "k8s_yaml(['web.yaml', 'registry.yaml'])\n\

@@ -4,8 +4,8 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use lilt_e2e::chance::{Chance, number};
-use lilt_testbed_env::{Bed, Namespace, eventually};
+use lilt_e2e::seeded_random::{SeededRandom, number};
+use lilt_testbed_env::{Namespace, Testbed, eventually};
 use serde_json::{Value, json};
 
 use crate::client::Session;
@@ -14,8 +14,8 @@ use crate::pods::server;
 const NAMES: usize = 2;
 
 /// What objects of a kind say. They name each other, whether those are there or not.
-fn spec(kind: &str, namespace: &Namespace, chance: &mut Chance) -> Value {
-    let one = chance.below(NAMES);
+fn spec(kind: &str, namespace: &Namespace, random: &mut SeededRandom) -> Value {
+    let one = random.below(NAMES);
     match kind {
         "KubernetesApply" => {
             let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: random}\n";
@@ -23,7 +23,7 @@ fn spec(kind: &str, namespace: &Namespace, chance: &mut Chance) -> Value {
                 "applyCmd": {"args": ["sh", "-c", "sleep 987 & kubectl create cm made -o yaml --dry-run=client | kubectl apply -o yaml -f -"]},
                 "deleteCmd": {"args": ["kubectl", "delete", "cm", "made", "--ignore-not-found"]},
             });
-            match chance.below(3) {
+            match random.below(3) {
                 0 => {
                     json!({"yaml": server(&format!("guest-{one}")), "portForwardTemplateSpec": {"forwards": [{"containerPort": 8000}]}})
                 }
@@ -36,26 +36,28 @@ fn spec(kind: &str, namespace: &Namespace, chance: &mut Chance) -> Value {
             "extraSelectors": [{"matchLabels": {"app": format!("guest-{one}")}}],
             "portForwardTemplateSpec": {"forwards": [{"containerPort": 8000}]},
         }),
-        "Cmd" => json!({"args": ["sh", "-c", *chance.of(&["exec sleep 987", "setsid sleep 987 & exit 1"])],
-            "restartOn": {"fileWatches": ["files"]}}),
+        "Cmd" => {
+            json!({"args": ["sh", "-c", *random.of(&["exec sleep 987", "setsid sleep 987 & exit 1"])],
+            "restartOn": {"fileWatches": ["files"]}})
+        }
         other => panic!("{other}"),
     }
 }
 
-fn step(session: &Session, namespace: &Namespace, chance: &mut Chance) {
-    let kind = *chance.of(&["KubernetesApply", "KubernetesApply", "KubernetesDiscovery", "Cmd"]);
-    let name = format!("{}-{}", kind.to_lowercase(), chance.below(NAMES));
+fn step(session: &Session, namespace: &Namespace, random: &mut SeededRandom) {
+    let kind = *random.of(&["KubernetesApply", "KubernetesApply", "KubernetesDiscovery", "Cmd"]);
+    let name = format!("{}-{}", kind.to_lowercase(), random.below(NAMES));
     let object = format!("{}/{name}", kind.to_lowercase());
-    let result = match chance.below(3) {
+    let result = match random.below(3) {
         0 => session.try_kubectl(&["delete", &object, "--ignore-not-found"], ""),
         1 => {
-            let steps = json!([{"op": "replace", "path": "/spec", "value": spec(kind, namespace, chance)}])
+            let steps = json!([{"op": "replace", "path": "/spec", "value": spec(kind, namespace, random)}])
                 .to_string();
             session.try_kubectl(&["patch", &object, "--type=json", "-p", &steps], "")
         }
         _ => {
             let metadata = json!({"name": name, "annotations": {"tilt.dev/resource": "one"}});
-            let spec = spec(kind, namespace, chance);
+            let spec = spec(kind, namespace, random);
             let whole =
                 json!({"apiVersion": "tilt.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec});
             session.try_kubectl(&["create", "-f", "-"], &whole.to_string())
@@ -76,20 +78,20 @@ fn ports(session: &Session) -> Vec<u16> {
 }
 
 #[test]
-fn nothing_is_left_here_or_in_the_cluster() {
-    let namespace = Bed::get().namespace("api-random");
+fn random_api_objects_leave_nothing_behind() {
+    let namespace = Testbed::get().namespace("api-random");
     let own = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n";
     let tiltfile = "k8s_yaml('own.yaml')\nlocal_resource('one', 'true')\n";
     let session = Session::start_on(&namespace, &[("Tiltfile", tiltfile), ("own.yaml", own)]);
     session.lilt.wait_until_ready("uncategorized");
     session.apply("{apiVersion: tilt.dev/v1alpha1, kind: FileWatch, metadata: {name: files}, spec: {watchedPaths: [watched]}}");
     let end = Instant::now() + Duration::from_secs(number("LILT_TEST_SECONDS").unwrap_or(6));
-    let mut chance = Chance::new(3);
+    let mut random = SeededRandom::new(3);
     let mut steps = 0;
     let mut opened = Vec::new();
     while Instant::now() < end || steps < 40 {
-        step(&session, &namespace, &mut chance);
-        if chance.below(8) == 0 {
+        step(&session, &namespace, &mut random);
+        if random.below(8) == 0 {
             session.write("watched", &steps.to_string());
             opened.extend(ports(&session));
         }

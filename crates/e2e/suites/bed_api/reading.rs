@@ -38,7 +38,7 @@ fn kubectl_finds_every_kind() {
 }
 
 #[test]
-fn what_is_served_has_no_field_beyond_tilts() {
+fn served_objects_have_only_fields_of_tilt() {
     let session = session();
     let all: Vec<&str> = kinds().all().iter().map(|kind| kind.plural).collect();
     let list = session.get(&all.join(","));
@@ -54,7 +54,7 @@ fn what_is_served_has_no_field_beyond_tilts() {
 }
 
 #[test]
-fn resources_and_session_tell_the_state() {
+fn ui_resources_and_session_report_state() {
     let session = session();
     let table = session.kubectl(&["get", "uiresources"]);
     let row = |name: &str| -> Vec<&str> {
@@ -73,7 +73,7 @@ fn resources_and_session_tell_the_state() {
 }
 
 #[test]
-fn lists_are_selected_and_come_in_pages() {
+fn list_supports_selectors_and_pages() {
     let session = session();
     let names = |arguments: &[&str]| -> Vec<String> {
         let words: Vec<&str> =
@@ -101,7 +101,7 @@ fn lists_are_selected_and_come_in_pages() {
 }
 
 #[test]
-fn only_the_user_comes_in() {
+fn api_requires_credentials() {
     let session = session();
     let mode = std::fs::metadata(session.config()).expect("the file is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);

@@ -12,7 +12,7 @@ fn session() -> Session {
 }
 
 #[test]
-fn every_verb_works_on_an_object_of_ones_own() {
+fn every_verb_works_on_a_user_object() {
     let session = session();
     assert!(session.apply(MAP).contains("created"));
     assert!(session.apply(MAP).contains("unchanged"));
@@ -44,7 +44,7 @@ fn every_verb_works_on_an_object_of_ones_own() {
 }
 
 #[test]
-fn server_side_apply_knows_owners() {
+fn server_side_apply_tracks_field_owners() {
     let session = session();
     let apply = |manager: &str, yaml: &str, force: bool| {
         let force = format!("--force-conflicts={force}");
@@ -64,7 +64,7 @@ fn server_side_apply_knows_owners() {
 }
 
 #[test]
-fn every_way_to_write_leaves_its_writer() {
+fn every_write_records_field_manager() {
     let session = session();
     let writers = || {
         let shown = session.kubectl(&["get", "cm/values", "-o", "json", "--show-managed-fields"]);
@@ -99,10 +99,10 @@ fn every_way_to_write_leaves_its_writer() {
 }
 
 #[test]
-fn dry_runs_change_nothing() {
+fn dry_run_changes_nothing() {
     let session = session();
-    let told = session.try_kubectl(&["apply", "--dry-run=server", "-f", "-"], MAP).expect("checked");
-    assert!(told.contains("created (server dry run)"), "{told}");
+    let message = session.try_kubectl(&["apply", "--dry-run=server", "-f", "-"], MAP).expect("checked");
+    assert!(message.contains("created (server dry run)"), "{message}");
     assert!(session.try_kubectl(&["get", "cm", "values"], "").is_err());
     session.apply(MAP);
     session.kubectl(&["delete", "cm", "values", "--dry-run=server"]);
@@ -111,7 +111,7 @@ fn dry_runs_change_nothing() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_object_error_names_the_field() {
     let session = session();
     let refused = |yaml: &str| session.try_kubectl(&["apply", "-f", "-"], yaml).expect_err("refused");
     let button = "{apiVersion: tilt.dev/v1alpha1, kind: UIButton, metadata: {name: b}, spec: {SPEC}}";
@@ -127,7 +127,7 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn finalizers_and_owners_are_honoured() {
+fn finalizers_and_owner_references_are_honoured() {
     let session = session();
     let map = |name: &str, metadata: &str| {
         format!("{{apiVersion: tilt.dev/v1alpha1, kind: ConfigMap, metadata: {{name: {name}{metadata}}}}}")

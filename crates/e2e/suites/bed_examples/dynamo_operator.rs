@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use lilt_e2e::lilt::{Lilt, Start};
-use lilt_testbed_env::{Bed, eventually, eventually_within};
+use lilt_testbed_env::{Testbed, eventually, eventually_within};
 
 use crate::example::Example;
 
@@ -27,7 +27,7 @@ impl Operator {
     fn start(&self, arguments: &[&str]) -> Start {
         let start = self.example.start(arguments).variable("DYNAMO_NAMESPACE", self.example.namespace.name());
         // Before what the file says.
-        let registry = format!("{}/team", Bed::get().registry());
+        let registry = format!("{}/team", Testbed::get().registry());
         let start = start.variable("DYNAMO_API_GROUP", &self.group).variable("REGISTRY", registry);
         self.example.with_go(start)
     }
@@ -82,7 +82,7 @@ fn kubectl_whole(namespace: &str, words: &[&str]) -> Result<String, String> {
     let names = in_whole_cluster(namespace);
     let names = names.iter().map(String::as_str);
     let all: Vec<&str> = words.iter().copied().chain(names).chain(["--ignore-not-found"]).collect();
-    Bed::get().try_kubectl(&all)
+    Testbed::get().try_kubectl(&all)
 }
 
 /// Takes away what the example in a namespace left in the cluster, and what keeps its graphs.
@@ -94,10 +94,10 @@ fn clear(namespace: &str) {
 /// What their operator would do for graphs that go.
 fn free(namespace: &str) {
     let kind = format!("graphdeployments.{namespace}.example.com");
-    let graphs = Bed::get().try_kubectl(&["get", &kind, "-n", namespace, "-o", "name"]);
+    let graphs = Testbed::get().try_kubectl(&["get", &kind, "-n", namespace, "-o", "name"]);
     for graph in graphs.unwrap_or_default().lines() {
         let free = r#"{"metadata":{"finalizers":null}}"#;
-        let _ = Bed::get().try_kubectl(&["patch", graph, "-n", namespace, "--type=merge", "-p", free]);
+        let _ = Testbed::get().try_kubectl(&["patch", graph, "-n", namespace, "--type=merge", "-p", free]);
     }
 }
 
@@ -105,8 +105,8 @@ fn free(namespace: &str) {
 fn sweep() {
     let whole = "validatingwebhookconfigurations,mutatingwebhookconfigurations,clusterroles";
     let names = "jsonpath={range .items[*]}{.metadata.name}{\"\\n\"}{end}";
-    let mut left = Bed::get().kubectl(&["get", whole, "-o", names]);
-    left += &Bed::get().kubectl(&["get", "crds", "-o", names]);
+    let mut left = Testbed::get().kubectl(&["get", whole, "-o", names]);
+    left += &Testbed::get().kubectl(&["get", "crds", "-o", names]);
     let namespace_of = |name: &str| {
         let of_crd =
             || name.strip_suffix(".example.com")?.split_once('.').map(|(_, namespace)| namespace.to_owned());
@@ -116,7 +116,8 @@ fn sweep() {
     let left: BTreeSet<String> = left.lines().filter_map(namespace_of).collect();
     let phase = "jsonpath={.status.phase}";
     for namespace in left {
-        let found = Bed::get().kubectl(&["get", "namespace", &namespace, "-o", phase, "--ignore-not-found"]);
+        let found =
+            Testbed::get().kubectl(&["get", "namespace", &namespace, "-o", phase, "--ignore-not-found"]);
         if found != "Active" {
             clear(&namespace);
         }
@@ -139,7 +140,7 @@ fn its_whole_story() {
     let kubeconfig = example.namespace.kubeconfig();
     let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig is there");
     std::fs::write(kubeconfig, text.replace("kind-lilt", "shared-cluster")).expect("it can be written");
-    let refused = operator.start(&["ci", "--port", "random"]).run().clean(1);
+    let refused = operator.start(&["ci", "--port", "random"]).run().expect_clean_exit(1);
     assert!(refused.output().contains("shared-cluster"), "{}", refused.output());
     assert!(refused.output().contains("allow_k8s_contexts"), "{}", refused.output());
     let settings =
@@ -165,7 +166,7 @@ fn its_whole_story() {
 
     // Only the operator lets graphs go, and it is there until it has.
     lilt.quit();
-    operator.start(&["down"]).run().clean(0);
+    operator.start(&["down"]).run().expect_clean_exit(0);
     example.leaves_nothing();
     assert_eq!(operator.kubectl_whole(&["get", "-o", "name"]).as_deref(), Ok(""), "nothing is left");
 }
@@ -191,7 +192,9 @@ fn with_certificates_of_ones_own(operator: &Operator, settings: &str) {
     let given = format!("{settings}helm_values: {{webhook: {{certificates: given}}}}\n");
     example.project.write("tilt-settings.yaml", &given.replace("registry: nowhere.example.com/team\n", ""));
     let start = |words: &[&str]| operator.start(words).without("REGISTRY").run();
-    start(&["ci", "--port", "random"]).clean(0).says("SUCCESS. All workloads are healthy.");
+    start(&["ci", "--port", "random"])
+        .expect_clean_exit(0)
+        .expect_output("SUCCESS. All workloads are healthy.");
     let announced = "go-template={{range .webhooks}}{{.clientConfig.caBundle | base64decode}}{{end}}";
     let whole = format!("validatingwebhookconfiguration/{}-dynamo-operator", example.namespace.name());
     let announced = example.namespace.kubectl(&["get", &whole, "-o", announced]);
@@ -229,7 +232,7 @@ fn without_an_operator_nothing_is_blocked(operator: &Operator) {
         (!going.is_empty()).then_some(())
     });
     free(namespace.name());
-    down.ended().clean(0);
+    down.wait_for_exit().expect_clean_exit(0);
     // What nobody cleared up.
     namespace.kubectl(&["delete", "deployments", "--all"]);
 }
@@ -267,18 +270,22 @@ fn saved_code_runs_in_the_same_pod(operator: &Operator, lilt: &Lilt) {
     operator.wait("deployment/chat-frontend", message, "answers");
 
     // A mistake stops at the compiler.
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     example.edit(
         "internal/webhook/webhook.go",
         "is of use only beside decode",
         "needs decode\" + nonsense + \"",
     );
-    lilt.wait_for_line_after(place, "manager-build │ internal/webhook/webhook.go:");
+    lilt.wait_for_line_after(output_end, "manager-build │ internal/webhook/webhook.go:");
     lilt.wait_until("manager-build", "failed", |it| it["status"]["updateStatus"] == "error");
     example.serves("/healthz", "the operator is well");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     example.edit("internal/webhook/webhook.go", "\" + nonsense + \"", "");
-    lilt.wait_for_words_after(place, "operator", "certificates: those of the Secret webhook-server-cert");
+    lilt.wait_for_log_line_after(
+        output_end,
+        "operator",
+        "certificates: those of the Secret webhook-server-cert",
+    );
     lilt.wait_until_ready("operator");
     let said = eventually("the new process answers", || {
         Some(operator.refusal()).filter(|said| said.contains("denied the request"))
@@ -291,7 +298,7 @@ fn kinds_and_parts_come_and_go(operator: &Operator, lilt: &Lilt) {
     let example = &operator.example;
     // Beyond what an annotation can hold.
     let crd = format!("crd/{}", operator.kind("graphdeployments"));
-    let definition = Bed::get().kubectl(&["get", &crd, "-o", "json"]);
+    let definition = Testbed::get().kubectl(&["get", &crd, "-o", "json"]);
     assert!(definition.len() > 262_144 && !definition.contains("last-applied-configuration"));
     example.edit(
         "api/graph.go",
@@ -301,9 +308,9 @@ fn kinds_and_parts_come_and_go(operator: &Operator, lilt: &Lilt) {
     let field = ".spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.region.type";
     operator.wait(&crd, field, "string");
     // Types that make no sense are told, and the definitions stay.
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     example.edit("api/graph.go", "	// Region to be in.\n", "	// Region to be in.\n	Zone zone to be in\n");
-    lilt.wait_for_line_after(place, "codegen │ api/graph.go:");
+    lilt.wait_for_line_after(output_end, "codegen │ api/graph.go:");
     lilt.wait_until("codegen", "failed", |it| it["status"]["updateStatus"] == "error");
     operator.wait(&crd, field, "string");
     example.edit("api/graph.go", "	Zone zone to be in\n", "");
@@ -319,7 +326,7 @@ fn kinds_and_parts_come_and_go(operator: &Operator, lilt: &Lilt) {
 }
 
 #[test]
-fn its_settings() {
+fn settings_are_validated() {
     let operator = Operator::new();
     let result = |settings: &str| {
         operator.example.project.write("tilt-settings.yaml", settings);
@@ -327,7 +334,7 @@ fn its_settings() {
     };
     let parts = "skip_codegen: true\nenable_nats: false\nenable_etcd: true\n";
     let values = "image_pull_secret: login\nhelm_values: {replicas: 2, image.tag: v7}\n";
-    let printed = result(&format!("{parts}{values}")).clean(0).stdout();
+    let printed = result(&format!("{parts}{values}")).expect_clean_exit(0).stdout();
     let loaded: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
     let names: Vec<&str> = loaded["Manifests"]
         .as_array()
@@ -342,7 +349,7 @@ fn its_settings() {
         assert!(printed.contains(words), "{words:?} is deployed");
     }
     let tree = "helm_values: {image: {tag: v7, pullPolicy: Always}, imagePullSecrets: [{name: 'log,in'}]}\n";
-    let printed = result(&format!("{parts}{tree}")).clean(0).stdout();
+    let printed = result(&format!("{parts}{tree}")).expect_clean_exit(0).stdout();
     for words in ["name: log,in", "/team/controller:v7", "imagePullPolicy: Always"] {
         assert!(printed.contains(words), "{words:?} is deployed: {printed}");
     }
@@ -351,10 +358,14 @@ fn its_settings() {
         [("registry: ours.example.com/team/\n", "ours.example.com/team/controller"), ("", "controller")]
     {
         operator.example.project.write("tilt-settings.yaml", settings);
-        let loaded =
-            operator.start(&["alpha", "tiltfile-result"]).without("REGISTRY").run().clean(0).stdout();
+        let loaded = operator
+            .start(&["alpha", "tiltfile-result"])
+            .without("REGISTRY")
+            .run()
+            .expect_clean_exit(0)
+            .stdout();
         assert!(loaded.contains(&format!("image: {image}:latest")), "{image} in {loaded}");
     }
-    let unknown = result("registri: x\n").clean(5);
+    let unknown = result("registri: x\n").expect_clean_exit(5);
     assert!(unknown.stderr().contains("there is no setting registri; there is: allowed_contexts"));
 }

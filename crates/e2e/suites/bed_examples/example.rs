@@ -1,4 +1,4 @@
-//! A copy of an example, in a namespace of its own.
+//! A copy of an example project, in its own namespace.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lilt_e2e::lilt::Start;
 use lilt_e2e::page::get;
-use lilt_testbed_env::{Bed, Namespace, Project, eventually, eventually_within, free_port};
+use lilt_testbed_env::{Namespace, Project, Testbed, eventually, eventually_within, free_port};
 
 /// Kubernetes begins its collection of what nobody owns over and over while kinds come and go, as those of other tests do.
 const COLLECTED: Duration = Duration::from_secs(480);
@@ -15,7 +15,7 @@ const COLLECTED: Duration = Duration::from_secs(480);
 pub(crate) struct Example {
     pub(crate) namespace: Namespace,
     pub(crate) project: Project,
-    /// What its Tiltfile takes the local end of its forward from.
+    /// The variable from which its Tiltfile reads the local port.
     port: (&'static str, u16),
 }
 
@@ -24,19 +24,21 @@ impl Example {
         let project = Project::new(&[]);
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
         copy(&examples.join(name), project.path());
-        Example { namespace: Bed::get().namespace(name), project, port: (port, free_port()) }
+        Example { namespace: Testbed::get().namespace(name), project, port: (port, free_port()) }
     }
 
     pub(crate) fn start(&self, arguments: &[&str]) -> Start {
         let (variable, port) = self.port;
-        Start::new(&self.project, arguments).on(&self.namespace).variable(variable, port.to_string())
+        Start::new(&self.project, arguments)
+            .in_namespace(&self.namespace)
+            .variable(variable, port.to_string())
     }
 
-    /// What `make example` does, in the folder of the repository, with this lilt.
+    /// Runs scripts/example with this lilt.
     pub(crate) fn script(&self, arguments: &[&str]) -> Start {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/example");
         let (variable, port) = self.port;
-        let start = Start::program(&script, &self.project, arguments).on(&self.namespace);
+        let start = Start::program(&script, &self.project, arguments).in_namespace(&self.namespace);
         start.variable(variable, port.to_string()).variable("LILT", env!("CARGO_BIN_EXE_lilt"))
     }
 
@@ -57,7 +59,7 @@ impl Example {
         }
     }
 
-    /// As an editor saves: beside the file first, then in its place.
+    /// Saves like an editor: writes a temporary file and renames it.
     pub(crate) fn edit(&self, file: &str, from: &str, to: &str) {
         let text = self.project.read(file);
         assert!(text.contains(from), "{file} has no {from:?}");
@@ -68,14 +70,14 @@ impl Example {
         std::fs::rename(self.project.file(&aside), self.project.file(file)).expect("a rename");
     }
 
-    /// Waits until an answer through the forward has these words in it.
+    /// Waits until a response through the port forward contains a text.
     pub(crate) fn serves(&self, path: &str, words: &str) {
         eventually(&format!("{path} answers {words:?}"), || {
             get(self.port.1, path).filter(|answer| answer.contains(words))
         });
     }
 
-    /// The pod of a deployment that has one.
+    /// Returns the only pod of a deployment.
     pub(crate) fn pod(&self, app: &str) -> String {
         eventually(&format!("{app} has one pod"), || {
             let label = format!("app={app}");
@@ -84,12 +86,12 @@ impl Example {
         })
     }
 
-    /// Waits until nothing is left that a person would miss or stumble over.
+    /// Waits until no deployed object is left.
     pub(crate) fn leaves_nothing(&self) {
         self.leaves_only(&[]);
     }
 
-    /// The same, but for these (`secret/login`), which are there.
+    /// Waits until only these objects (`secret/login`) are left.
     pub(crate) fn leaves_only(&self, kept: &[&str]) {
         let kinds = "deployments,services,pods,jobs,secrets,configmaps,roles,rolebindings,serviceaccounts";
         eventually_within(COLLECTED, &format!("nothing is left in the namespace but {kept:?}"), || {
@@ -107,11 +109,11 @@ fn go_cache() -> Option<PathBuf> {
 }
 
 /// A kind that an example defines. It is the whole cluster's, so it belongs to one test at a time; and objects that wait for an
-/// operator that is gone would keep their namespace for ever.
+/// deleted operator would block their namespace forever.
 pub(crate) struct Kind<'a> {
     example: &'a Example,
     definition: &'static str,
-    _alone: File,
+    _exclusive: File,
 }
 
 impl<'a> Kind<'a> {
@@ -119,7 +121,7 @@ impl<'a> Kind<'a> {
         let path = std::env::temp_dir().join(format!("lilt-test-of-{definition}"));
         let alone = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         alone.lock().unwrap_or_else(|error| panic!("{} cannot be locked: {error}", path.display()));
-        let kind = Kind { example, definition, _alone: alone };
+        let kind = Kind { example, definition, _exclusive: alone };
         kind.clear();
         kind
     }

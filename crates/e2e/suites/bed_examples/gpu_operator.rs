@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use lilt_e2e::lilt::Start;
-use lilt_testbed_env::{Bed, eventually};
+use lilt_testbed_env::{Testbed, eventually};
 use serde_json::json;
 
 use crate::example::{Example, Kind};
@@ -14,7 +14,7 @@ const PASSWORD: &str = "hunter2-and-more";
 fn example() -> Example {
     let example = Example::new("gpu-operator", "GPU_PORT");
     let config = json!({
-        "registry": format!("{}/gpu-team", Bed::get().registry()),
+        "registry": format!("{}/gpu-team", Testbed::get().registry()),
         "namespace": example.namespace.name(),
         "container_runtime": "containerd",
         "allowed_contexts": ["shared-cluster"],
@@ -55,22 +55,24 @@ fn its_whole_story() {
         example.namespace.kubectl(&["get", object, "-o", &format!("jsonpath={{{path}}}")])
     };
     let image = |object: &str, path: &str| read(object, &format!(".spec{path}"));
-    let wrong = start(&example, &["ci", "--port", "random", "--", "--validator=oldest"]).run().clean(1);
+    let wrong =
+        start(&example, &["ci", "--port", "random", "--", "--validator=oldest"]).run().expect_clean_exit(1);
     assert!(wrong.output().contains("validator must be 'native' or 'commit'"), "{}", wrong.output());
 
-    let other =
-        start(&example, &["ci", "--port", "random", "--", "--allowed_contexts=another"]).run().clean(1);
+    let other = start(&example, &["ci", "--port", "random", "--", "--allowed_contexts=another"])
+        .run()
+        .expect_clean_exit(1);
     assert!(other.output().contains("shared-cluster"), "{}", other.output());
 
     // As it was done before: a second tag, which the policy names.
     start(&example, &["ci", "--port", "random", "--", "--validator=commit"])
         .run()
-        .clean(0)
-        .says("SUCCESS. All workloads are healthy.");
+        .expect_clean_exit(0)
+        .expect_output("SUCCESS. All workloads are healthy.");
     let commit = git(&example, &["rev-parse", "--short", "HEAD"]);
-    let tagged = format!("{}/gpu-team/gpu-operator:{commit}", Bed::get().registry());
+    let tagged = format!("{}/gpu-team/gpu-operator:{commit}", Testbed::get().registry());
     assert_eq!(read("pod/cluster-policy-validator", ".spec.containers[0].image"), tagged);
-    let meant = || Bed::get().docker(&["image", "inspect", "-f", "{{.Id}}", &tagged]);
+    let meant = || Testbed::get().docker(&["image", "inspect", "-f", "{{.Id}}", &tagged]);
     let before = meant();
 
     // As any image, without a second tag.
@@ -90,7 +92,7 @@ fn its_whole_story() {
     let login = r#"go-template={{.type}} {{index .data ".dockerconfigjson" | base64decode}}"#;
     let login = example.namespace.kubectl(&["get", "secret/registry-secret", "-o", login]);
     assert!(login.starts_with("kubernetes.io/dockerconfigjson"), "{login}");
-    assert!(login.contains(Bed::get().registry()) && login.contains(PASSWORD), "{login}");
+    assert!(login.contains(Testbed::get().registry()) && login.contains(PASSWORD), "{login}");
 
     // A saved file is in both, and the operator makes another validator.
     example.edit("internal/policy/validation.go", "is fit for", "can do");
@@ -112,7 +114,7 @@ fn its_whole_story() {
     a_field_more_is_in_the_cluster(&example);
 
     lilt.quit();
-    start(&example, &["down"]).run().clean(0);
+    start(&example, &["down"]).run().expect_clean_exit(0);
     example.leaves_nothing();
     assert!(!kind.is_defined());
     let roles = example.namespace.kubectl(&["get", "clusterroles,clusterrolebindings", "-o", "name"]);
@@ -131,9 +133,9 @@ fn a_field_more_is_in_the_cluster(example: &Example) {
 }
 
 #[test]
-fn its_credentials_may_stand_in_its_file() {
+fn credentials_can_be_in_settings_file() {
     let example = example();
-    let load = || example.start(&["alpha", "tiltfile-result"]).run().clean(0).stdout();
+    let load = || example.start(&["alpha", "tiltfile-result"]).run().expect_clean_exit(0).stdout();
     assert!(!load().contains("registry-secret"));
     let config = json!({
         "registry": "docker.io/me",
@@ -148,7 +150,7 @@ fn its_credentials_may_stand_in_its_file() {
 
 /// What its team types.
 #[test]
-fn its_makefile() {
+fn makefile_targets_work() {
     let example = example();
     let make = |words: &[&str]| {
         let mut make = Command::new("make");

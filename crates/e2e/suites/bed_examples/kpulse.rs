@@ -2,18 +2,18 @@
 
 use lilt_e2e::lilt::Start;
 use lilt_e2e::page::{get, post};
-use lilt_testbed_env::{Bed, eventually, free_port};
+use lilt_testbed_env::{Testbed, eventually, free_port};
 use serde_json::json;
 
 use crate::example::Example;
 
 /// Loads an image into the node, as `k3d image import` would.
 fn loader() -> String {
-    format!("docker save \"$EXPECTED_REF\" | {} -n k8s.io images import -", Bed::get().ctr())
+    format!("docker save \"$EXPECTED_REF\" | {} -n k8s.io images import -", Testbed::get().ctr())
 }
 
 fn start(example: &Example, arguments: &[&str]) -> Start {
-    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+    let base = format!("{}/distroless/static:nonroot", Testbed::get().registry());
     let start = example.start(arguments).variable("KPULSE_LOADER", loader()).variable("KPULSE_BASE", base);
     example.with_go(start.variable("KPULSE_SINK_PORT", free_port().to_string()))
 }
@@ -21,19 +21,21 @@ fn start(example: &Example, arguments: &[&str]) -> Start {
 #[test]
 fn its_whole_story() {
     let example = Example::new("kpulse", "KPULSE_PORT");
-    let unknown = start(&example, &["ci", "--port", "random", "--", "nonsense"]).run().clean(1);
+    let unknown = start(&example, &["ci", "--port", "random", "--", "nonsense"]).run().expect_clean_exit(1);
     assert!(
         unknown.output().contains("there is no part nonsense; there is: triggers"),
         "{}",
         unknown.output()
     );
-    // As a stranger does it: the script knows the bed's base image, and how images get into its node.
+    // As a stranger does it: the script knows the test bed's base image, and how images get into its node.
     let script = |words: &[&str]| {
         let start = example.script(&[&["kpulse"], words].concat());
         example.with_go(start.variable("KPULSE_SINK_PORT", free_port().to_string())).run()
     };
-    script(&["ci", "--port", "random"]).clean(0).says("SUCCESS. All workloads are healthy.");
-    script(&["down"]).clean(0);
+    script(&["ci", "--port", "random"])
+        .expect_clean_exit(0)
+        .expect_output("SUCCESS. All workloads are healthy.");
+    script(&["down"]).expect_clean_exit(0);
     example.leaves_nothing();
 
     let sink = free_port();
@@ -55,9 +57,9 @@ fn its_whole_story() {
     // What is gone is in order; and is there again when it is asked for.
     example.namespace.kubectl(&["delete", "pod", "crashing"]);
     lilt.wait_for_line(&format!("sink │ received: RESOLVED {}", of(troubles[0])));
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     lilt.click("crashing");
-    lilt.wait_for_line_after(place, &format!("sink │ received: FIRING {}", of(troubles[0])));
+    lilt.wait_for_line_after(output_end, &format!("sink │ received: FIRING {}", of(troubles[0])));
     // A channel can be tried, and the sink looked at.
     example.serves("/test-channel?name=slack", "");
     eventually("the sink shows it", || {
@@ -86,11 +88,11 @@ fn its_whole_story() {
     // The same tag with other content is another pod. No registry is asked.
     let image = ["get", "deployment/kpulse", "-o=jsonpath={.spec.template.spec.containers[0].image}"];
     assert_eq!(example.namespace.kubectl(&image), "kpulse:dev");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     example.edit("Dockerfile", "ENTRYPOINT", "LABEL made=anew\nENTRYPOINT");
-    lilt.wait_for_line_after(place, "kpulse │ STEP 1/2 — Building Custom Build: [kpulse]");
+    lilt.wait_for_line_after(output_end, "kpulse │ STEP 1/2 — Building Custom Build: [kpulse]");
     lilt.wait_for_line_after(
-        place,
+        output_end,
         "kpulse │      Skipping push: custom_build() configured to handle push itself",
     );
     eventually("another pod runs", || {
@@ -104,7 +106,7 @@ fn its_whole_story() {
 
     // All of it goes, whatever arguments brought it, but for what only the cluster has.
     lilt.quit();
-    let down = start(&example, &["down"]).run().clean(0);
+    let down = start(&example, &["down"]).run().expect_clean_exit(0);
     let command = delete_command(&down.output());
     example.leaves_only(&["secret/kpulse-secrets"]);
     the_next_session_has_the_credentials(&example);
@@ -121,7 +123,7 @@ fn the_next_session_has_the_credentials(example: &Example) {
     assert_eq!(post(lilt.port(), "/api/request", &request).0, 200);
     delete_command(&lilt.wait_for_line("kpulse │ Keeping kpulse-secrets:secret"));
     lilt.quit();
-    start(example, &["down"]).run().clean(0);
+    start(example, &["down"]).run().expect_clean_exit(0);
     example.leaves_only(&["secret/kpulse-secrets"]);
 }
 
@@ -135,7 +137,7 @@ fn delete_command(said: &str) -> Vec<String> {
 
 /// Clusters that are not here: what the Tiltfile would do for them.
 #[test]
-fn its_loaders() {
+fn loaders_work() {
     let example = Example::new("kpulse", "KPULSE_PORT");
     let kubeconfig = example.namespace.kubeconfig();
     let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig is there");
@@ -149,10 +151,10 @@ fn its_loaders() {
         ("minikube", r#"minikube image load \"$EXPECTED_REF\""#),
         ("docker-desktop", " && true"),
     ] {
-        let printed = result(context).clean(0).stdout();
+        let printed = result(context).expect_clean_exit(0).stdout();
         assert!(printed.contains(loader), "{loader} in {printed}");
     }
-    let unknown = result("microk8s").clean(5);
+    let unknown = result("microk8s").expect_clean_exit(5);
     let words = "how do images get into the nodes of microk8s? KPULSE_LOADER says it";
     assert!(unknown.stderr().contains(words), "{}", unknown.stderr());
 }

@@ -9,7 +9,11 @@ use crate::example::Example;
 
 fn session() -> (Example, Lilt) {
     let example = Example::new("myapp", "MYAPP_PORT");
-    example.start(&["ci", "--port", "random"]).run().clean(0).says("SUCCESS. All workloads are healthy.");
+    example
+        .start(&["ci", "--port", "random"])
+        .run()
+        .expect_clean_exit(0)
+        .expect_output("SUCCESS. All workloads are healthy.");
     let lilt = example.start(&["up", "--stream", "--port", "random"]).start();
     for resource in ["db", "greeter", "myapp"] {
         lilt.wait_until_ready(resource);
@@ -54,7 +58,7 @@ fn its_whole_story() {
 
     lilt.quit();
     all_but_one_by_hand(&example);
-    example.start(&["down"]).run().clean(0);
+    example.start(&["down"]).run().expect_clean_exit(0);
     example.leaves_nothing();
 }
 
@@ -72,20 +76,20 @@ fn steps_in_a_wrong_order_are_told(example: &Example, lilt: &Lilt) {
     let run = "        run('./install-requirements', trigger='requirements.txt'),\n";
     let first = "        fall_back_on('install-requirements'),\n";
     let sync = "        sync('app', '/code/app'),\n";
-    let told = |from: &str, to: &str, words: &str| {
-        let place = lilt.place();
+    let message = |from: &str, to: &str, words: &str| {
+        let output_end = lilt.output_end();
         example.edit("Tiltfile", from, to);
-        lilt.wait_for_line_after(place, words);
+        lilt.wait_for_line_after(output_end, words);
         lilt.wait_until("(Tiltfile)", "failed", |it| it["status"]["updateStatus"] == "error");
         example.serves("/", "Salve");
         example.edit("Tiltfile", to, from);
         lilt.wait_until_ready("(Tiltfile)");
     };
     let both = [format!("{first}{sync}"), format!("{sync}{first}")];
-    told(&both[0], &both[1], "live_update: fall_back_on steps must come first");
-    told(sync, &format!("{run}{sync}"), "live_update: all sync steps must come before all run steps");
+    message(&both[0], &both[1], "live_update: fall_back_on steps must come first");
+    message(sync, &format!("{run}{sync}"), "live_update: all sync steps must come before all run steps");
     let outside = "sync('app/main.py', '/srv/greeter.py')";
-    told(
+    message(
         "sync('greeter/greeter.py', '/srv/greeter.py')",
         outside,
         "is outside of what is watched for this image",
@@ -109,11 +113,11 @@ fn all_but_one_by_hand(example: &Example) {
 }
 
 fn a_requirement_that_nobody_has(example: &Example, lilt: &Lilt) {
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     example.edit("requirements.txt", "uvicorn", "nothing_of_that_name==0\nuvicorn");
-    lilt.wait_for_line_after(place, "myapp │   → Failed to update container ");
-    lilt.wait_for_line_after(place, "myapp │ ERROR: Build Failed: run step");
-    let output = lilt.output_after(place);
+    lilt.wait_for_line_after(output_end, "myapp │   → Failed to update container ");
+    lilt.wait_for_line_after(output_end, "myapp │ ERROR: Build Failed: run step");
+    let output = lilt.output_after(output_end);
     let position = |words: &str| output.find(words).expect("it was there");
     assert!(position("→ Failed to update container") < position("ERROR: Build Failed"), "{output}");
     assert_eq!(output.matches("ERROR: Build Failed").count(), 1, "{output}");
@@ -121,7 +125,7 @@ fn a_requirement_that_nobody_has(example: &Example, lilt: &Lilt) {
     example.serves("/", "Salve");
     example.edit("requirements.txt", "nothing_of_that_name==0\n", "");
     lilt.wait_until_ready("myapp");
-    lilt.wait_for_words_after(place, "myapp", "requirements: fastapi,uvicorn");
+    lilt.wait_for_log_line_after(output_end, "myapp", "requirements: fastapi,uvicorn");
 }
 
 fn saved_changes_wait_for_the_button(example: &Example, lilt: &Lilt) {
@@ -129,9 +133,9 @@ fn saved_changes_wait_for_the_button(example: &Example, lilt: &Lilt) {
     lilt.wait_until("checks", "done", |it| it["status"]["updateStatus"] == "ok");
     example.edit("db/db.py", "def do_GET", "def do_GET ");
     lilt.wait_until("checks", "waiting with changes", |it| it["status"]["hasPendingChanges"] == true);
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     lilt.click("checks");
-    lilt.wait_for_line_after(place, "checks │ Running cmd: python3 -m py_compile");
+    lilt.wait_for_line_after(output_end, "checks │ Running cmd: python3 -m py_compile");
     eventually("the changes are taken", || {
         let it = lilt.wait_until("checks", "done", |it| it["status"]["updateStatus"] == "ok");
         (it["status"]["hasPendingChanges"] != true).then_some(())
@@ -140,9 +144,9 @@ fn saved_changes_wait_for_the_button(example: &Example, lilt: &Lilt) {
 
 /// What `fall_back_on` names is no matter of copying.
 fn some_changes_need_an_image(example: &Example, lilt: &Lilt, pod: &str) {
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     example.edit("install-requirements", "requirements: $names", "all there: $names");
-    lilt.wait_for_line_after(place, "myapp │ STEP 1/3 — Building Dockerfile: [myapp]");
+    lilt.wait_for_line_after(output_end, "myapp │ STEP 1/3 — Building Dockerfile: [myapp]");
     eventually("another pod runs", || (example.pod("myapp") != pod).then_some(()));
     example.serves("/", "Salve");
 }

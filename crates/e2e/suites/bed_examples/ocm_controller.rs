@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use lilt_e2e::lilt::{Lilt, Start};
 use lilt_e2e::page::{get, post};
-use lilt_testbed_env::{Bed, eventually, free_port};
+use lilt_testbed_env::{Testbed, eventually, free_port};
 use serde_json::json;
 
 use crate::example::{Example, Kind};
@@ -25,7 +25,10 @@ fn its_whole_story() {
     let example = Example::new("ocm-controller", "OCM_REGISTRY_PORT");
     let kind = Kind::new(&example, "components.ocm.example.com");
     what_is_wrong_is_told_before_anything_happens(&example);
-    start(&example, &["ci", "--port", "random"]).run().clean(0).says("SUCCESS. All workloads are healthy.");
+    start(&example, &["ci", "--port", "random"])
+        .run()
+        .expect_clean_exit(0)
+        .expect_output("SUCCESS. All workloads are healthy.");
 
     example.project.write(SETTINGS, "forward_registry: true\n");
     let debugger = free_port();
@@ -51,7 +54,7 @@ fn its_whole_story() {
     assert!(!lilt.output().contains(TOKEN), "what is secret was printed");
 
     lilt.quit();
-    start(&example, &["down"]).run().clean(0);
+    start(&example, &["down"]).run().expect_clean_exit(0);
     example.leaves_nothing();
     assert!(!kind.is_defined());
 }
@@ -59,7 +62,7 @@ fn its_whole_story() {
 fn what_is_wrong_is_told_before_anything_happens(example: &Example) {
     let refused = |settings: &str, words: &str| {
         example.project.write(SETTINGS, settings);
-        let result = start(example, &["alpha", "tiltfile-result"]).run().clean(5);
+        let result = start(example, &["alpha", "tiltfile-result"]).run().expect_clean_exit(5);
         assert!(result.output().contains(words), "{settings}: {}", result.output());
     };
     refused(
@@ -77,20 +80,21 @@ fn what_is_wrong_is_told_before_anything_happens(example: &Example) {
     example.project.write("unpacker/config/default/settings.yaml", kept);
     example.project.write("unpacker/config/default/kustomization.yaml", "resources: [settings.yaml]\n");
     example.project.write(SETTINGS, "install_unpacker: {enabled: true, path: unpacker}");
-    let result = start(example, &["alpha", "tiltfile-result"]).run().clean(0);
+    let result = start(example, &["alpha", "tiltfile-result"]).run().expect_clean_exit(0);
     assert!(result.output().contains("unpacker-settings"), "{}", result.output());
 
     // With a flux that only remembers what it was asked for.
     example.project.write("tools/flux", "#!/bin/sh\necho \"$@\" >> asked\n");
     let flux = example.project.file("tools/flux");
     std::fs::set_permissions(&flux, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
-    let path = format!("{}:{}", example.project.file("tools").display(), Bed::get().path().display());
+    let path = format!("{}:{}", example.project.file("tools").display(), Testbed::get().path().display());
     example.project.write(SETTINGS, "flux: {enabled: true}");
-    let nobody = start(example, &["alpha", "tiltfile-result"]).variable("PATH", &path).run().clean(5);
+    let nobody =
+        start(example, &["alpha", "tiltfile-result"]).variable("PATH", &path).run().expect_clean_exit(5);
     assert!(nobody.output().contains("flux.bootstrap needs flux.owner"), "{}", nobody.output());
     for settings in ["bootstrap: false", "owner: me, path: fleet"] {
         example.project.write(SETTINGS, &format!("flux: {{enabled: true, {settings}}}"));
-        start(example, &["alpha", "tiltfile-result"]).variable("PATH", &path).run().clean(0);
+        start(example, &["alpha", "tiltfile-result"]).variable("PATH", &path).run().expect_clean_exit(0);
     }
     let asked = "install\nbootstrap github --owner me --repository podinfo-flux-example --path fleet\n";
     assert_eq!(example.project.read("asked"), asked);
@@ -98,7 +102,7 @@ fn what_is_wrong_is_told_before_anything_happens(example: &Example) {
 
     // The file may be JSON as well.
     example.project.write("tilt-settings.json", r#"{"create_secrets": {"email": ""}, "nothing": 1}"#);
-    let unknown = start(example, &["alpha", "tiltfile-result"]).run().clean(5);
+    let unknown = start(example, &["alpha", "tiltfile-result"]).run().expect_clean_exit(5);
     let words = "tilt-settings.json: there is no setting nothing; there are: namespace";
     assert!(unknown.output().contains(words), "{}", unknown.output());
     example.project.remove("tilt-settings.json");
@@ -117,17 +121,17 @@ fn the_yaml_is_what_is_shipped_and_more(example: &Example) {
 }
 
 fn a_mistake_stops_at_the_compiler(example: &Example, lilt: &Lilt) {
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     // Tests are no matter of the program.
     example.edit("controllers/snapshot_test.go", "range 20", "range 2");
     example.edit("controllers/snapshot.go", "The snapshot of", "The snapshot of\" nonsense \"");
-    lilt.wait_for_line_after(place, "manager │ controllers/snapshot.go:15");
+    lilt.wait_for_line_after(output_end, "manager │ controllers/snapshot.go:15");
     lilt.wait_until("manager", "failed", |it| it["status"]["updateStatus"] == "error");
     example.serves("/greeting", "The snapshot of greeting");
     example.edit("controllers/snapshot.go", "The snapshot of\" nonsense \"", "This snapshot is of");
     example.serves("/greeting", "This snapshot is of greeting");
-    let builds = lilt.output_after(place).matches("Running cmd: go build").count();
-    assert_eq!(builds, 2, "{}", lilt.output_after(place));
+    let builds = lilt.output_after(output_end).matches("Running cmd: go build").count();
+    assert_eq!(builds, 2, "{}", lilt.output_after(output_end));
 }
 
 fn saves_wait_while_the_build_is_switched_off(example: &Example, lilt: &Lilt) {
@@ -137,16 +141,16 @@ fn saves_wait_while_the_build_is_switched_off(example: &Example, lilt: &Lilt) {
     };
     switch(&[], &["manager"]);
     lilt.wait_until("manager", "is disabled", |it| it["status"]["disableStatus"]["state"] == "Disabled");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     example.edit("controllers/snapshot.go", "This snapshot is of", "At last a snapshot of");
     // What comes after it has arrived, so it was seen, too.
     example.edit("config/samples/greeting.yaml", "1.0.0", "2.0.0");
     example.serves("/greeting", "This snapshot is of greeting 2.0.0");
-    assert!(!lilt.output_after(place).contains("go build"), "{}", lilt.output_after(place));
+    assert!(!lilt.output_after(output_end).contains("go build"), "{}", lilt.output_after(output_end));
     switch(&["manager"], &[]);
     example.serves("/greeting", "At last a snapshot of greeting 2.0.0");
-    let builds = lilt.output_after(place).matches("Running cmd: go build").count();
-    assert_eq!(builds, 1, "{}", lilt.output_after(place));
+    let builds = lilt.output_after(output_end).matches("Running cmd: go build").count();
+    assert_eq!(builds, 1, "{}", lilt.output_after(output_end));
 }
 
 fn keys_come_and_are_renamed(example: &Example, lilt: &Lilt) {

@@ -1,8 +1,8 @@
-//! A user of the bed's cluster who may do everything in one namespace and nothing elsewhere: neither nodes nor
+//! A user of the test bed's cluster with all permissions in one namespace and none elsewhere: neither nodes nor
 //! `kube-public` can be read, so that no registry is found.
 
-use lilt_e2e::bed::Site;
-use lilt_testbed_env::Bed;
+use lilt_e2e::site::Site;
+use lilt_testbed_env::Testbed;
 
 /// Writes a kubeconfig for such a user into the site's folder, in which the cluster has this name.
 pub(crate) fn write_kubeconfig(site: &Site, cluster: &str) {
@@ -13,7 +13,7 @@ pub(crate) fn write_kubeconfig(site: &Site, cluster: &str) {
     let token = site.namespace.kubectl(&["create", "token", "developer", "--duration=1h"]);
     let view = |path: &str| {
         let path = format!("jsonpath={{.clusters[0].cluster.{path}}}");
-        Bed::get().kubectl(&["config", "view", "--minify", "--raw", "-o", &path])
+        Testbed::get().kubectl(&["config", "view", "--minify", "--raw", "-o", &path])
     };
     let (server, authority) = (view("server"), view("certificate-authority-data"));
     let kubeconfig = format!(

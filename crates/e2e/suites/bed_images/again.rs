@@ -1,24 +1,25 @@
 //! A session after another, of the same user: what is unchanged is neither built nor pushed nor deployed again.
 
-use lilt_e2e::bed::Site;
-use lilt_testbed_env::{Bed, Project};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Project, Testbed};
 
 const BUILD_SKIPPED: &str = "     Skipping build: nothing has changed since it was built";
 const PUSH_SKIPPED: &str = "     Skipping push: the registry has it already";
 
 /// Runs a session to its end, with what those before it have remembered.
 fn session(site: &Site, cache: &Project) -> String {
-    site.ci().variable("XDG_CACHE_HOME", cache.path()).run().clean(0).output()
+    site.ci().variable("XDG_CACHE_HOME", cache.path()).run().expect_clean_exit(0).output()
 }
 
 #[test]
-fn an_unchanged_image_is_neither_built_nor_pushed_by_the_next_session() {
+fn unchanged_image_is_not_rebuilt_by_next_session() {
     let site = Site::new("again");
-    let bed = Bed::get();
+    let testbed = Testbed::get();
     let cache = Project::new(&[]);
     // A base image of our own, so that it can become another.
     let base = format!("{}-base", site.image());
-    let name_base = |image: &str| bed.docker(&["tag", &format!("{}/library/{image}", bed.registry()), &base]);
+    let name_base =
+        |image: &str| testbed.docker(&["tag", &format!("{}/library/{image}", testbed.registry()), &base]);
     name_base("busybox");
     let dockerfile = site.project.read("app/Dockerfile").replace("FROM busybox", &format!("FROM {base}"));
     site.project.write("app/Dockerfile", &dockerfile);
@@ -49,13 +50,13 @@ fn an_unchanged_image_is_neither_built_nor_pushed_by_the_next_session() {
     assert_ne!(deployed(&site), image);
 
     // An engine that has lost it builds it.
-    bed.docker(&["image", "rm", "--force", &deployed(&site)]);
+    testbed.docker(&["image", "rm", "--force", &deployed(&site)]);
     let lost = session(&site, &cache);
     assert!(!lost.contains(BUILD_SKIPPED), "{lost}");
 }
 
 #[test]
-fn large_contexts_secrets_and_other_builders_are_remembered() {
+fn build_cache_covers_large_contexts_secrets_and_builders() {
     let site = Site::new("again-large");
     let cache = Project::new(&[]);
     let large = "0123456789abcdef".repeat(1024 * 1024 + 1);
@@ -84,7 +85,7 @@ fn large_contexts_secrets_and_other_builders_are_remembered() {
     site.project.write("Tiltfile", &plain);
     let classic = || {
         let start = site.ci().variable("XDG_CACHE_HOME", cache.path()).variable("DOCKER_BUILDKIT", "0");
-        start.run().clean(0).output()
+        start.run().expect_clean_exit(0).output()
     };
     let first = classic();
     assert!(!first.contains(BUILD_SKIPPED), "{first}");

@@ -1,13 +1,13 @@
-//! The bed's engine, except that images may be years old and that nothing of others is removed.
+//! A proxy of the test bed's engine that reports old images, and does not remove images of others.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 
-use lilt_testbed_env::{Bed, Project};
+use lilt_testbed_env::{Project, Testbed};
 use serde_json::{Value, json};
 
-/// Listens until the process ends; its socket goes with the value.
+/// Listens until the process ends; its socket is removed with the value.
 pub(crate) struct EngineFront {
     folder: Project,
 }
@@ -40,7 +40,7 @@ fn serve(mut client: UnixStream, old: bool) -> std::io::Result<()> {
         let body = body.to_string();
         return write!(client, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     }
-    let mut engine = UnixStream::connect(Bed::get().docker_host().trim_start_matches("unix://"))?;
+    let mut engine = UnixStream::connect(Testbed::get().docker_host().trim_start_matches("unix://"))?;
     engine.write_all(head.as_bytes())?;
     let mut answer = (engine.try_clone()?, client.try_clone()?);
     let back = std::thread::spawn(move || {
@@ -69,7 +69,7 @@ fn own_answer(method: &str, path: &str, old: bool) -> Option<(&'static str, Valu
         }
         ("GET", route) if old => {
             let image = route.strip_prefix("images/")?.strip_suffix("/json")?;
-            let Ok(text) = Bed::get().try_docker(&["image", "inspect", image]) else {
+            let Ok(text) = Testbed::get().try_docker(&["image", "inspect", image]) else {
                 return Some(("404 Not Found", json!({"message": "no such image"})));
             };
             let mut found: Value = serde_json::from_str(&text).expect("docker prints JSON");

@@ -1,12 +1,12 @@
-//! The bed's API server with other answers to some questions: as if its node or its registry were another.
+//! The test bed's API server with other answers to some questions: as if its node or its registry were another.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 
-use lilt_e2e::bed::Site;
-use lilt_testbed_env::Bed;
+use lilt_e2e::site::Site;
+use lilt_testbed_env::Testbed;
 
 /// (beginning of a path, status line, body).
 type Answers = Vec<(String, &'static str, String)>;
@@ -41,18 +41,18 @@ pub(crate) fn node(runtime: &str, annotations: &str) -> String {
 impl Front {
     /// Writes a kubeconfig to the site's folder that leads here, in which the cluster has this name.
     pub(crate) fn of(site: &Site, cluster: &str, answers: &[(&str, &'static str, &str)]) -> Front {
-        let mut proxy = Bed::get()
+        let mut proxy = Testbed::get()
             .command("kubectl")
             .args(["proxy", "--port=0", "--reject-paths=^$"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("kubectl is there");
-        let mut told = String::new();
+        let mut message = String::new();
         BufReader::new(proxy.stdout.take().expect("it was piped"))
-            .read_line(&mut told)
+            .read_line(&mut message)
             .expect("it says where");
-        let target = told.trim().rsplit(' ').next().expect("an address").to_owned();
+        let target = message.trim().rsplit(' ').next().expect("an address").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
         let own = |(path, status, body): &(&str, &'static str, &str)| {

@@ -1,4 +1,4 @@
-//! Where images go: into nodes, into registries, or nowhere; and what becomes of old ones.
+//! Delivery of images to nodes and registries, and pruning.
 #![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
 
 mod account;

@@ -1,25 +1,25 @@
-//! Old images go. Each site has an image name of its own, and only images of a project's names are removed.
+//! Pruning of old images. Each site has its own image name, and only images of the project are removed.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Start;
-use lilt_testbed_env::Bed;
+use lilt_e2e::site::Site;
+use lilt_testbed_env::Testbed;
 
 use crate::engine_front::EngineFront;
 
-/// The tags of the site's image in the engine.
+/// Returns the tags of the site's image in the engine.
 fn tags(site: &Site) -> Vec<String> {
-    let name = format!("{}/{}", Bed::get().registry(), site.image());
-    let listed = Bed::get().docker(&["image", "ls", "--format", "{{.Tag}}", &name]);
+    let name = format!("{}/{}", Testbed::get().registry(), site.image());
+    let listed = Testbed::get().docker(&["image", "ls", "--format", "{{.Tag}}", &name]);
     listed.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Three images, with sessions that remove none.
+/// Builds three images, with sessions that prune none.
 fn build_three(site: &Site) {
     let tiltfile = site.tiltfile();
     site.project.write("Tiltfile", &format!("docker_prune_settings(disable=True)\n{tiltfile}"));
     for generation in ["one", "two", "three"] {
         site.project.write("app/words.txt", generation);
-        let printed = site.ci().run().clean(0).output();
+        let printed = site.ci().run().expect_clean_exit(0).output();
         assert!(!printed.contains("[Docker Prune]"), "{printed}");
     }
     site.project.write("Tiltfile", &format!("docker_prune_settings(keep_recent=1)\n{tiltfile}"));
@@ -32,17 +32,17 @@ fn deployed_tag(site: &Site) -> String {
 }
 
 #[test]
-fn images_carry_the_labels_by_which_they_are_found() {
+fn built_images_have_prune_labels() {
     let site = Site::new("labels");
-    site.ci().run().clean(0);
-    let image = format!("{}/{}:{}", Bed::get().registry(), site.image(), deployed_tag(&site));
-    let labels = Bed::get().docker(&["image", "inspect", &image, "--format", "{{json .Config.Labels}}"]);
+    site.ci().run().expect_clean_exit(0);
+    let image = format!("{}/{}:{}", Testbed::get().registry(), site.image(), deployed_tag(&site));
+    let labels = Testbed::get().docker(&["image", "inspect", &image, "--format", "{{json .Config.Labels}}"]);
     assert_eq!(labels.trim(), r#"{"dev.tilt.built":"true","dev.tilt.gc":"true"}"#);
 }
 
-/// What runs stays, and so does the newest beside it.
+/// The running image is kept, and the newest of the others.
 #[test]
-fn a_session_removes_old_images_when_its_first_updates_are_through() {
+fn session_prunes_old_images_after_first_updates() {
     let site = Site::new("prune-session");
     build_three(&site);
     let engine = EngineFront::new(true);
@@ -51,7 +51,7 @@ fn a_session_removes_old_images_when_its_first_updates_are_through() {
     lilt.wait_for_line("[Docker Prune] removed ");
     let summary = lilt.wait_for_line(" images, reclaimed ");
     assert!(summary.ends_with('B') && !summary.contains("reclaimed 0B"), "{summary}");
-    lilt.wait_for_line(&format!("\t- untagged: {}/{}:tilt-", Bed::get().registry(), site.image()));
+    lilt.wait_for_line(&format!("\t- untagged: {}/{}:tilt-", Testbed::get().registry(), site.image()));
     lilt.wait_for_line("[Docker Prune] removed 1 caches, reclaimed 2MB");
     let left = tags(&site);
     assert_eq!(left.len(), 2, "{left:?}");
@@ -60,14 +60,14 @@ fn a_session_removes_old_images_when_its_first_updates_are_through() {
 }
 
 #[test]
-fn the_command_removes_at_once_and_always_says_what() {
+fn docker_prune_removes_at_once_and_lists_images() {
     let site = Site::new("prune-command");
     build_three(&site);
     let prune = |engine: &EngineFront| {
-        let start = Start::new(&site.project, &["docker-prune"]).on(&site.namespace);
-        start.variable("DOCKER_HOST", engine.host()).run().clean(0).stdout()
+        let start = Start::new(&site.project, &["docker-prune"]).in_namespace(&site.namespace);
+        start.variable("DOCKER_HOST", engine.host()).run().expect_clean_exit(0).stdout()
     };
-    // Nothing is old enough.
+    // No image is old enough.
     let printed = prune(&EngineFront::new(false));
     assert!(printed.contains("[Docker Prune] removed 0 images, reclaimed 0B\n"), "{printed}");
     assert_eq!(tags(&site).len(), 3);
@@ -78,9 +78,9 @@ fn the_command_removes_at_once_and_always_says_what() {
     assert_eq!(tags(&site).len(), 1, "{printed}");
 }
 
-/// One that is away keeps nothing else from being removed; one for which nothing is built is not asked.
+/// An unreachable cluster does not prevent pruning; one without built images is not contacted.
 #[test]
-fn the_command_goes_on_where_a_cluster_is_away() {
+fn docker_prune_works_without_cluster() {
     let site = Site::new("prune-away");
     let kubectl = |arguments: &[&str]| site.namespace.kubectl(arguments);
     kubectl(&["config", "set-cluster", "kind-away", "--server=https://127.0.0.1:9"]);
@@ -89,15 +89,15 @@ fn the_command_goes_on_where_a_cluster_is_away() {
     site.project.write("Tiltfile", &format!("{}{more}", site.tiltfile()));
     let engine = EngineFront::new(false);
     let prune = || {
-        let start = Start::new(&site.project, &["docker-prune"]).on(&site.namespace);
+        let start = Start::new(&site.project, &["docker-prune"]).in_namespace(&site.namespace);
         start.variable("DOCKER_HOST", engine.host()).run()
     };
     site.project.write("lost.yaml", &site.yaml("lost", site.image()));
-    let ended = prune().clean(1);
+    let ended = prune().expect_clean_exit(1);
     assert!(ended.stdout().contains("[Docker Prune] removed 0 images, reclaimed 0B\n"), "{}", ended.output());
     assert!(ended.output().contains("the cluster away: "), "{}", ended.output());
 
     site.project.write("lost.yaml", &site.idle("lost"));
-    let printed = prune().clean(0).stdout();
+    let printed = prune().expect_clean_exit(0).stdout();
     assert!(printed.contains("[Docker Prune] removed 0 images, reclaimed 0B\n"), "{printed}");
 }

@@ -1,61 +1,61 @@
-//! Pushes that fail: what is said, and how it goes on.
+//! Failing pushes: the error, and the recovery.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Start;
 use lilt_e2e::page::get;
 use lilt_e2e::proxy::Proxy;
-use lilt_testbed_env::{Bed, eventually, free_port};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually, free_port};
 
 use crate::account::write_kubeconfig;
 
-/// Pushes to a port of this machine and pulls from the bed's registry. The base image is here, so that no build needs one.
+/// Pushes to a port of this machine and pulls from the test bed's registry. The base image is here, so that no build needs one.
 fn start(site: &Site, port: u16) -> Start {
-    let bed = Bed::get();
+    let testbed = Testbed::get();
     let cluster = format!("team-{}", site.image());
     write_kubeconfig(site, &cluster);
     let base = format!("{}-base", site.image());
-    bed.docker(&["tag", &format!("{}/library/busybox", bed.registry()), &base]);
+    testbed.docker(&["tag", &format!("{}/library/busybox", testbed.registry()), &base]);
     let dockerfile = site.project.read("app/Dockerfile").replace("FROM busybox", &format!("FROM {base}"));
     site.project.write("app/Dockerfile", &dockerfile);
     let tiltfile = format!(
         "allow_k8s_contexts('{cluster}')\ndefault_registry('localhost:{port}', host_from_cluster='{}')\n{}",
-        bed.registry(),
+        testbed.registry(),
         site.tiltfile()
     );
     site.project.write("Tiltfile", &tiltfile);
     site.up().variable("KUBECONFIG", site.project.file("kubeconfig"))
 }
 
-/// The way to the registry breaks off while a push is under way.
+/// The connection to the registry breaks during a push.
 #[test]
-fn a_registry_that_goes_away_during_a_push_is_waited_for() {
+fn push_waits_for_registry_that_stops() {
     let site = Site::new("push-broken");
     let port = free_port();
-    let registry = Proxy::to(port, Bed::get().registry().to_owned());
+    let registry = Proxy::to(port, Testbed::get().registry().to_owned());
     let lilt = start(&site, port).start();
     lilt.wait_until_ready("web");
     site.serves("one");
     let pod = site.only_pod();
 
     registry.hold();
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("app/words.txt", "second\n");
-    lilt.wait_for_line_after(place, "web │      Pushing with Docker client");
+    lilt.wait_for_line_after(output_end, "web │      Pushing with Docker client");
     drop(registry);
-    let failure = lilt.wait_for_line_after(place, "web │ ERROR: Build Failed: ");
+    let failure = lilt.wait_for_line_after(output_end, "web │ ERROR: Build Failed: ");
     assert!(failure.contains(&format!("cannot push localhost:{port}/{}:tilt-", site.image())), "{failure}");
-    lilt.wait_for_line_after(place, &format!("hint: check that the registry localhost:{port} runs"));
+    lilt.wait_for_line_after(output_end, &format!("hint: check that the registry localhost:{port} runs"));
     lilt.wait_until("web", "has failed", |it| it["status"]["updateStatus"] == "error");
     site.serves("one");
     assert_eq!(site.pods(), [pod], "what runs goes on");
 
-    // By itself, when it is back.
-    let place = lilt.place();
-    let _registry = Proxy::to(port, Bed::get().registry().to_owned());
-    lilt.wait_for_line_after(place, "web │      Pushing with Docker client");
+    // It resumes when the registry is back.
+    let output_end = lilt.output_end();
+    let _registry = Proxy::to(port, Testbed::get().registry().to_owned());
+    lilt.wait_for_line_after(output_end, "web │      Pushing with Docker client");
     eventually("the new content is served", || {
         get(site.port, "/words.txt").filter(|page| page == "second\n")
     });
@@ -63,7 +63,7 @@ fn a_registry_that_goes_away_during_a_push_is_waited_for() {
     lilt.quit();
 }
 
-/// Answers every request so, as a registry that wants to know who asks.
+/// Answers every request like a registry that requires a login.
 fn refusing(status: &'static str, header: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it is bound").port();
@@ -71,7 +71,7 @@ fn refusing(status: &'static str, header: &'static str) -> u16 {
         for mut client in listener.incoming().map_while(Result::ok) {
             std::thread::spawn(move || {
                 let Ok(reader) = client.try_clone() else { return };
-                // Engines try TLS first; a server that does not speak it says so.
+                // Engines try TLS first, and get an HTTP error.
                 let mut first = [0];
                 if matches!(client.peek(&mut first), Ok(1) if first == [0x16]) {
                     let _ = client.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
@@ -87,7 +87,7 @@ fn refusing(status: &'static str, header: &'static str) -> u16 {
                         "HTTP/1.1 {status}\r\n{header}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
                         body.len()
                     );
-                    // What follows would be taken for the next answer.
+                    // Further bytes would be taken for the next response.
                     if !request.starts_with("HEAD ") {
                         answer.push_str(body);
                     }
@@ -102,7 +102,7 @@ fn refusing(status: &'static str, header: &'static str) -> u16 {
 }
 
 #[test]
-fn who_may_not_push_hears_how_to_log_in() {
+fn push_denied_hints_at_docker_login() {
     for (topic, status, header) in [
         ("push-401", "401 Unauthorized", "WWW-Authenticate: Basic realm=\"test\"\r\n"),
         ("push-403", "403 Forbidden", ""),

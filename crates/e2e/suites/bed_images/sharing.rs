@@ -2,14 +2,14 @@
 
 use std::os::unix::fs::symlink;
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Start;
-use lilt_testbed_env::{Bed, Project};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Project, Testbed};
 
 use crate::front::{FORBIDDEN, Front, HOSTING, NODES, NOT_FOUND, node};
 use crate::stand_in::StandIns;
 
-/// The pod is of no interest: on the bed, the node does not see what the engine has.
+/// The pod is of no interest: on the test bed, the node does not see what the engine has.
 fn without_pods(site: &Site) -> Start {
     site.project.write(
         "Tiltfile",
@@ -23,18 +23,18 @@ fn without_pods(site: &Site) -> Start {
 
 const SHARED: &str = "     Skipping push: building on cluster's container runtime";
 
-/// The bed's engine at the place of another one.
-fn engine_at(place: &str) -> (Project, String) {
+/// The test bed's engine at the place of another one.
+fn engine_at(socket_path: &str) -> (Project, String) {
     let folder = Project::new(&[]);
-    let socket = folder.file(place);
+    let socket = folder.file(socket_path);
     std::fs::create_dir_all(socket.parent().expect("it is in a folder")).expect("a folder of our own");
-    symlink(Bed::get().docker_host().trim_start_matches("unix://"), &socket).expect("a link of our own");
+    symlink(Testbed::get().docker_host().trim_start_matches("unix://"), &socket).expect("a link of our own");
     let host = format!("unix://{}", socket.display());
     (folder, host)
 }
 
 #[test]
-fn docker_desktop_runs_what_its_engine_has() {
+fn docker_desktop_uses_local_images_without_push() {
     let site = Site::new("desktop");
     let _front = Front::of(
         &site,
@@ -42,7 +42,7 @@ fn docker_desktop_runs_what_its_engine_has() {
         &[(HOSTING, NOT_FOUND.0, NOT_FOUND.1), (NODES, "200 OK", &node("docker://28.0.0", "{}"))],
     );
     let (_folder, host) = engine_at(".docker/run/docker.sock");
-    let printed = without_pods(&site).variable("DOCKER_HOST", host).run().clean(0).output();
+    let printed = without_pods(&site).variable("DOCKER_HOST", host).run().expect_clean_exit(0).output();
     assert!(printed.contains("STEP 2/3 — Pushing "), "{printed}");
     assert!(printed.contains(SHARED), "{printed}");
     let image = site.read("deployment/web", ".spec.template.spec.containers[0].image");
@@ -51,7 +51,7 @@ fn docker_desktop_runs_what_its_engine_has() {
 
 /// Nobody brings such an image anywhere, and its name says nothing of its content: the pods must be replaced all the same.
 #[test]
-fn an_image_of_an_own_tag_that_the_engine_has_is_deployed_when_it_changed() {
+fn changed_local_image_with_fixed_tag_is_redeployed() {
     let site = Site::new("desktop-tag");
     let _front = Front::of(
         &site,
@@ -69,7 +69,7 @@ fn an_image_of_an_own_tag_that_the_engine_has_is_deployed_when_it_changed() {
         ),
     );
     let hash = |start: Start| {
-        start.variable("DOCKER_HOST", host.clone()).run().clean(0);
+        start.variable("DOCKER_HOST", host.clone()).run().expect_clean_exit(0);
         assert_eq!(
             site.read("deployment/web", ".spec.template.spec.containers[0].image"),
             format!("{image}:mine")
@@ -85,7 +85,7 @@ fn an_image_of_an_own_tag_that_the_engine_has_is_deployed_when_it_changed() {
 
 /// Rancher Desktop with containerd does not share it, and with nodes that nobody may look at it is not known to.
 #[test]
-fn what_only_looks_like_sharing_is_none() {
+fn engine_that_may_not_be_shared_needs_registry() {
     for (topic, status, nodes) in [
         ("rancher-containerd", "200 OK", node("containerd://2.0.0", "{}")),
         ("rancher-unknown", FORBIDDEN.0, FORBIDDEN.1.to_owned()),
@@ -97,7 +97,7 @@ fn what_only_looks_like_sharing_is_none() {
             &[(HOSTING, FORBIDDEN.0, FORBIDDEN.1), (NODES, status, &nodes)],
         );
         let (_folder, host) = engine_at(".rd/docker.sock");
-        let printed = without_pods(&site).variable("DOCKER_HOST", host).run().clean(1).output();
+        let printed = without_pods(&site).variable("DOCKER_HOST", host).run().expect_clean_exit(1).output();
         assert!(printed.contains("there is no registry to push the image"), "{printed}");
         assert!(printed.contains("default_registry("), "{printed}");
     }
@@ -105,7 +105,7 @@ fn what_only_looks_like_sharing_is_none() {
 
 /// Its variables lead to its engine, for builds of ours and for commands of the user's.
 #[test]
-fn minikubes_own_engine_builds() {
+fn minikube_docker_env_engine_builds() {
     let site = Site::new("minikube-engine");
     let cluster = format!("minikube-{}", site.image());
     let _front = Front::of(
@@ -126,22 +126,22 @@ fn minikubes_own_engine_builds() {
     site.project.write("Tiltfile", &tiltfile);
     let mut start = start.variable("PATH", programs.path());
     start = start.without("DOCKER_HOST");
-    let printed = start.run().clean(0).output();
+    let printed = start.run().expect_clean_exit(0).output();
     assert_eq!(printed.matches(SHARED).count(), 2, "{printed}");
     assert!(printed.contains(&format!("engine {host}")), "{printed}");
     assert_eq!(programs.calls(), [format!("minikube -p {cluster} docker-env --shell sh")]);
 
     // The commands about Docker use the same.
     let docker = Start::new(&site.project, &["docker", "--", "version", "--format", "{{.Server.Os}}"]);
-    let docker = docker.on(&site.namespace).variable("KUBECONFIG", site.project.file("kubeconfig"));
-    let ended = docker.variable("PATH", programs.path()).without("DOCKER_HOST").run().clean(0);
+    let docker = docker.in_namespace(&site.namespace).variable("KUBECONFIG", site.project.file("kubeconfig"));
+    let ended = docker.variable("PATH", programs.path()).without("DOCKER_HOST").run().expect_clean_exit(0);
     assert_eq!(ended.stdout(), "linux\n");
     assert!(ended.stderr().contains(&format!("DOCKER_HOST={host} docker version")), "{}", ended.stderr());
 }
 
 /// Somebody who names another engine wants that one to build.
 #[test]
-fn minikube_is_loaded_where_another_engine_builds() {
+fn minikube_is_loaded_if_another_engine_builds() {
     let site = Site::new("minikube-other");
     let _front = Front::of(
         &site,
@@ -150,7 +150,7 @@ fn minikube_is_loaded_where_another_engine_builds() {
     );
     let body = "case \"$*\" in *docker-env*) echo 'export DOCKER_HOST=\"unix:///other.sock\"';; esac";
     let programs = StandIns::new(&[("minikube", body)]);
-    let printed = without_pods(&site).variable("PATH", programs.path()).run().clean(0).output();
+    let printed = without_pods(&site).variable("PATH", programs.path()).run().expect_clean_exit(0).output();
     assert!(printed.contains("Loading image to minikube"), "{printed}");
     assert!(
         programs.calls().last().is_some_and(|call| call.contains(" image load ")),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lilt_testbed_env::{Bed, Project};
+use lilt_testbed_env::{Project, Testbed};
 
 /// Programs that come first on `PATH`. Each notes how it was called.
 pub(crate) struct StandIns {
@@ -26,7 +26,7 @@ impl StandIns {
     /// The whole `PATH`, with these in front.
     pub(crate) fn path(&self) -> std::ffi::OsString {
         let paths = std::iter::once(self.folder.path().to_owned())
-            .chain(std::env::split_paths(Bed::get().path()))
+            .chain(std::env::split_paths(Testbed::get().path()))
             .collect::<Vec<PathBuf>>();
         std::env::join_paths(paths).expect("no folder has a colon in its name")
     }

@@ -1,4 +1,4 @@
-//! Random edits for a while, then the trees are equal. `LILT_TEST_EDITS=3000` makes more of them, `LILT_TEST_SEED` other
+//! Random edits, after which the trees are equal. `LILT_TEST_EDITS=3000` makes more of them, `LILT_TEST_SEED` other
 //! ones.
 #![allow(clippy::print_stderr, reason = "a test that fails shows what differed")]
 
@@ -6,30 +6,30 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
-use lilt_e2e::bed::Site;
-use lilt_e2e::chance::{self, Chance};
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::seeded_random::{self, SeededRandom};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually};
 
 use crate::small::{init_containers, lock, restarts, shell, site, with_steps};
 
-/// So many in a round; then the trees are compared.
+/// The edits of a round, after which the trees are compared.
 const EDITS: usize = 15;
 const USUAL: usize = 10 * EDITS;
 /// Open to others, to nobody else, with the bits for groups and for everybody; and closed to the owner, too.
 const FOLDER_MODES: [u32; 7] = [0o755, 0o700, 0o775, 0o711, 0o2775, 0o1777, 0o555];
 
 #[test]
-fn random_edits_arrive() {
-    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+fn random_edits_are_synced() {
+    let base = format!("{}/distroless/static:nonroot", Testbed::get().registry());
     let site = site("live-edits", &base, "65532:65532");
     lock(&site);
-    // The synced directory is the root of a volume there: it may go itself, and its server still works in it.
+    // The synced directory is the root of a volume: it may be deleted, and the server keeps working in it.
     arrive(&site, "", true);
 }
 
-/// With lilt's agent as a guest, over the connection.
+/// With lilt's agent, sent over the connection.
 #[test]
-fn random_edits_arrive_through_a_shell() {
+fn random_edits_are_synced_through_shell() {
     let site = site("live-edits-shell", "busybox", "0");
     arrive(&site, "", false);
     assert_eq!(init_containers(&site), "");
@@ -37,13 +37,13 @@ fn random_edits_arrive_through_a_shell() {
 
 /// With the image's own `tar`.
 #[test]
-fn random_edits_arrive_without_an_agent() {
+fn random_edits_are_synced_without_agent() {
     let site = site("live-edits-tar", "busybox", "0");
     arrive(&site, ", live_update_agent=False", false);
     assert_eq!(init_containers(&site), "");
 }
 
-/// `words` go to the end of `k8s_resource`.
+/// `words` are further arguments of `k8s_resource`.
 fn arrive(site: &Site, words: &str, with_root: bool) {
     with_steps(site, "sync('app/www', '/www')");
     let tiltfile = fs::read_to_string(site.project.file("Tiltfile")).expect("it is there");
@@ -55,16 +55,16 @@ fn arrive(site: &Site, words: &str, with_root: bool) {
     site.serves("one");
     let pod = site.only_pod();
     let root = site.project.file("app/www");
-    let mut chance = Chance::new(8);
-    let edits = chance::number("LILT_TEST_EDITS").map_or(USUAL, |edits| edits as usize);
+    let mut random = SeededRandom::new(8);
+    let edits = seeded_random::number("LILT_TEST_EDITS").map_or(USUAL, |edits| edits as usize);
     for round in 0..edits.div_ceil(EDITS) {
         for _ in 0..EDITS {
-            edit(&root, &mut chance);
+            edit(&root, &mut random);
         }
-        if with_root && chance.below(2) == 0 {
-            edit_root(&root, &mut chance);
+        if with_root && random.below(2) == 0 {
+            edit_root(&root, &mut random);
         }
-        // The last of the round: what was before it has arrived when it has.
+        // The last file of the round: when it has arrived, so have the earlier ones.
         fs::write(root.join("index.html"), format!("round {round}\n")).expect("it can be written");
         site.serves(&format!("round {round}"));
         are_equal(site, &pod, &root, &format!("round {round}"));
@@ -74,10 +74,10 @@ fn arrive(site: &Site, words: &str, with_root: bool) {
     lilt.quit();
 }
 
-/// Waits until what is synced from a directory is in the container, and nothing else is.
+/// Waits until the container has exactly the synced files of a directory.
 pub(crate) fn are_equal(site: &Site, pod: &str, root: &Path, when: &str) {
     let expected = tree(root);
-    let mut told = Vec::new();
+    let mut message = Vec::new();
     eventually(&format!("the trees are equal after {when}"), || {
         let line = "cd /www 2> /dev/null || exit 0; /busybox find . ! -path . | while IFS= read -r p; do if [ -L \"$p\" ]; then \
             echo \"$p -> $(/busybox readlink \"$p\")\"; elif [ -d \"$p\" ]; then \
@@ -87,22 +87,22 @@ pub(crate) fn are_equal(site: &Site, pod: &str, root: &Path, when: &str) {
         let missing = expected.iter().filter(|line| !seen.contains(line)).map(|line| format!("- {line}"));
         let more = seen.iter().filter(|line| !expected.contains(line)).map(|line| format!("+ {line}"));
         let difference: Vec<String> = missing.chain(more).collect();
-        if difference != told {
+        if difference != message {
             eprintln!("{when}:\n{}", difference.join("\n"));
-            told.clone_from(&difference);
+            message.clone_from(&difference);
         }
         difference.is_empty().then_some(())
     });
 }
 
-/// One edit, as far as it can be done.
-fn edit(root: &Path, chance: &mut Chance) {
+/// Makes one edit, if it is possible.
+fn edit(root: &Path, random: &mut SeededRandom) {
     let names = ["a", "b", "c"];
-    let depth = 1 + chance.below(3);
-    let path: std::path::PathBuf = (0..depth).map(|_| *chance.of(&names)).collect();
+    let depth = 1 + random.below(3);
+    let path: std::path::PathBuf = (0..depth).map(|_| *random.of(&names)).collect();
     let path = root.join(path);
     let parent = path.parent().expect("it is below the root");
-    // Above a path there are real directories, or nothing is done.
+    // Skipped if a parent of the path is no directory.
     if parent.symlink_metadata().is_ok_and(|about| !about.is_dir()) || fs::create_dir_all(parent).is_err() {
         return;
     }
@@ -110,21 +110,21 @@ fn edit(root: &Path, chance: &mut Chance) {
     if !above_is_real {
         return;
     }
-    match chance.below(8) {
+    match random.below(8) {
         0..=2 => {
-            let size = *chance.of(&[0, 1, 100, 10_000, 300_000]);
+            let size = *random.of(&[0, 1, 100, 10_000, 300_000]);
             let content: Vec<u8> = (0..size).map(|at| ((at * 31 + depth) % 251) as u8).collect();
             if !path.is_dir() && !path.is_symlink() {
                 fs::write(&path, content).expect("it can be written");
             }
         }
         3 => drop(fs::create_dir(&path)),
-        4 => drop(symlink(*chance.of(&names), &path)),
+        4 => drop(symlink(*random.of(&names), &path)),
         5 if path.exists() && !path.is_symlink() => {
             let modes = if path.is_dir() { &FOLDER_MODES[..] } else { &[0o644, 0o755, 0o600] };
-            fs::set_permissions(&path, fs::Permissions::from_mode(*chance.of(modes))).expect("it is ours");
+            fs::set_permissions(&path, fs::Permissions::from_mode(*random.of(modes))).expect("it is ours");
         }
-        6 => drop(fs::rename(&path, root.join(*chance.of(&names)))),
+        6 => drop(fs::rename(&path, root.join(*random.of(&names)))),
         _ => match path.symlink_metadata() {
             Ok(about) if about.is_dir() => fs::remove_dir_all(&path).expect("it is ours"),
             Ok(_) => fs::remove_file(&path).expect("it is ours"),
@@ -133,15 +133,15 @@ fn edit(root: &Path, chance: &mut Chance) {
     }
 }
 
-/// Another in the place of the whole directory: with less in it, or with the same.
-fn edit_root(root: &Path, chance: &mut Chance) {
-    // Outside of what is built.
-    let beside = root.ancestors().nth(2).expect("it lies in the build's directory");
-    let (next, old) = (beside.join("next"), beside.join("old"));
+/// Replaces the whole directory, with fewer or the same files.
+fn edit_root(root: &Path, random: &mut SeededRandom) {
+    // Outside of the build context.
+    let with_home_of = root.ancestors().nth(2).expect("it lies in the build's directory");
+    let (next, old) = (with_home_of.join("next"), with_home_of.join("old"));
     let copied = std::process::Command::new("cp").arg("-a").arg(root).arg(&next).status().expect("it runs");
     assert!(copied.success());
-    edit(&next, chance);
-    if chance.below(2) == 0 {
+    edit(&next, random);
+    if random.below(2) == 0 {
         fs::remove_dir_all(root).expect("it is ours");
     } else {
         fs::rename(root, &old).expect("it is ours");
@@ -150,7 +150,7 @@ fn edit_root(root: &Path, chance: &mut Chance) {
     let _ = fs::remove_dir_all(&old);
 }
 
-/// Of a directory that is not there: nothing.
+/// A missing directory has no files.
 fn tree(root: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     if root.exists() {
@@ -175,7 +175,7 @@ fn walk(root: &Path, folder: &Path, lines: &mut Vec<String>) {
             let sum = std::process::Command::new("md5sum").arg(&path).output().expect("it runs").stdout;
             let sum = String::from_utf8(sum).expect("it is text");
             let sum = sum.split_whitespace().next().expect("it says a sum").to_owned();
-            // Times differ where a file was saved twice in a second.
+            // Times may differ if a file was saved twice in a second.
             lines.push(format!("{name} {:o} {sum}  -", about.mode() & 0o7777));
         }
     }

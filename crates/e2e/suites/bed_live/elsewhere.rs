@@ -1,24 +1,24 @@
-//! Images that come from elsewhere, and those that others are built on.
+//! Live updates of images that lilt does not build, and of base images.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::page::get;
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually};
 
 use crate::small::{restarts, site};
 
-/// Builds the image of a site and brings it to the registry. What it is called there, without a tag.
+/// Builds and pushes the image of a site, and returns its name in the registry, without a tag.
 fn pushed(site: &Site) -> String {
-    let bed = Bed::get();
-    let image = format!("{}/{}", bed.registry(), site.image());
+    let testbed = Testbed::get();
+    let image = format!("{}/{}", testbed.registry(), site.image());
     let context = site.project.file("app");
-    bed.docker(&["build", "-q", "-t", &format!("{image}:v1"), context.to_str().expect("a plain path")]);
-    bed.docker(&["push", "-q", &format!("{image}:v1")]);
+    testbed.docker(&["build", "-q", "-t", &format!("{image}:v1"), context.to_str().expect("a plain path")]);
+    testbed.docker(&["push", "-q", &format!("{image}:v1")]);
     image
 }
 
-/// lilt applies the pods, and that is enough.
+/// It suffices that lilt applies the pods.
 #[test]
-fn an_image_that_is_never_built_takes_changes() {
+fn live_update_only_image_takes_changes() {
     let site = site("live-elsewhere", "scratch", "1234");
     let image = pushed(&site);
     site.project.write("web.yaml", &site.yaml("web", &format!("{image}:v1")));
@@ -35,15 +35,15 @@ fn an_image_that_is_never_built_takes_changes() {
     let pod = site.only_pod();
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
-    lilt.wait_for_words("web", "  → Process started anew");
+    lilt.wait_for_log_line("web", "  → Process started anew");
     lilt.wait_until_ready("web");
     assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
     lilt.quit();
 }
 
-/// The command that builds needs no engine, and neither do updates of an image that has a shell.
+/// The build command needs no engine, and neither do live updates of an image with a shell.
 #[test]
-fn an_engine_that_is_away_keeps_nothing_from_being_deployed() {
+fn unreachable_docker_does_not_block_deploys_without_builds() {
     let site = Site::new("live-engineless");
     let image = pushed(&site);
     site.project.write("web.yaml", &site.yaml("web", &image));
@@ -66,7 +66,7 @@ fn an_engine_that_is_away_keeps_nothing_from_being_deployed() {
 }
 
 #[test]
-fn files_of_a_base_image_go_into_what_is_built_on_it() {
+fn base_image_files_are_synced_into_dependent_image() {
     let site = Site::new("live-base");
     let base = format!("{}-base", site.image());
     site.project
@@ -92,9 +92,9 @@ fn files_of_a_base_image_go_into_what_is_built_on_it() {
     lilt.quit();
 }
 
-/// Helm makes the pods: changes go into them all the same.
+/// Helm creates the pods, which still take changes.
 #[test]
-fn pods_of_a_chart_take_changes() {
+fn pods_of_helm_chart_take_live_updates() {
     let site = Site::new("live-helm");
     let image = site.image();
     site.project.write("chart/Chart.yaml", "apiVersion: v2\nname: site\nversion: 0.1.0\n");
@@ -115,9 +115,9 @@ fn pods_of_a_chart_take_changes() {
     let pod = site.only_pod();
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
-    lilt.wait_for_words("web", "ran as 0");
+    lilt.wait_for_log_line("web", "ran as 0");
     lilt.wait_until_ready("web");
     assert_eq!(site.only_pod(), pod);
     lilt.quit();
-    site.down().run().clean(0);
+    site.down().run().expect_clean_exit(0);
 }

@@ -1,19 +1,19 @@
-//! What goes wrong on the way of a file, in one pod after the other.
+//! Faults during a sync, in one pod after the other.
 
-use lilt_e2e::chance::Chance;
 use lilt_e2e::page::get;
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::seeded_random::SeededRandom;
+use lilt_testbed_env::{Testbed, eventually};
 
 use crate::small::{lock, restarts, shell, site, with_steps};
 
 const MANY: usize = 1000;
 
 #[test]
-fn files_arrive_whatever_happens_on_their_way() {
-    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+fn files_are_synced_despite_faults() {
+    let base = format!("{}/distroless/static:nonroot", Testbed::get().registry());
     let site = site("live-faults", &base, "65532:65532");
     lock(&site);
-    // A volume of the user's own that is soon full.
+    // A small volume that fills up.
     let yaml = std::fs::read_to_string(site.project.file("web.yaml")).expect("it is there");
     let mounted =
         yaml.replace("{name: main,", "{name: main, volumeMounts: [{name: small, mountPath: /small}],");
@@ -26,7 +26,7 @@ fn files_arrive_whatever_happens_on_their_way() {
     site.serves("one");
     let pod = site.only_pod();
 
-    // Many at once.
+    // Many files at once.
     for number in 0..MANY {
         let text = format!("{number}\n").repeat(number % 97);
         std::fs::create_dir_all(site.project.file(&format!("app/www/many/{}", number % 10)))
@@ -46,7 +46,7 @@ fn files_arrive_whatever_happens_on_their_way() {
         .expect("it runs");
     assert_eq!(there, String::from_utf8(here.stdout).expect("it is text"));
 
-    // All of that went through one channel, which is still there.
+    // All of it went through one connection, which is still open.
     let serving = |command: &str| {
         let line = format!(
             "for p in /proc/[0-9]*; do case \"$(/busybox tr '\\0' ' ' < $p/cmdline)\" in */agent' 'serve*) \
@@ -60,18 +60,18 @@ fn files_arrive_whatever_happens_on_their_way() {
     site.serves("by the same");
     assert_eq!(serving("echo"), channel);
 
-    // The end of the channel in the container is killed; the process that it is about is not.
+    // The agent's process in the container is killed; the server is not.
     serving("/busybox kill -9");
     site.project.write("app/www/index.html", "after the agent\n");
     site.serves("after the agent");
     assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod.clone(), "0".to_owned()));
 
-    // The pod is deleted in the middle of a transfer: the next one gets everything, without a build.
-    let mut chance = Chance::new(3);
-    let content: Vec<u8> = (0..20 << 20).map(|_| chance.below(256) as u8).collect();
-    let place = lilt.place();
+    // The pod is deleted during a transfer: the next one gets everything, without a build.
+    let mut random = SeededRandom::new(3);
+    let content: Vec<u8> = (0..20 << 20).map(|_| random.below(256) as u8).collect();
+    let output_end = lilt.output_end();
     std::fs::write(site.project.file("app/www/big.bin"), &content).expect("it can be written");
-    lilt.wait_for_line_after(place, "app/www/big.bin' --> '/www/big.bin'");
+    lilt.wait_for_line_after(output_end, "app/www/big.bin' --> '/www/big.bin'");
     site.namespace.kubectl(&["delete", "pod", &pod, "--wait=false"]);
     let next = eventually("another pod is there", || site.pods().into_iter().find(|other| *other != pod));
     eventually("it has everything", || {
@@ -85,12 +85,12 @@ fn files_arrive_whatever_happens_on_their_way() {
     lilt.wait_until_ready("web");
     lilt.has_lines("STEP 1/3", 1);
 
-    // A full disk: nothing of the burst is there, it is told, and a build does it.
-    let place = lilt.place();
+    // A full disk: no file of the burst is copied, it is reported, and the image is built.
+    let output_end = lilt.output_end();
     std::fs::write(site.project.file("app/small/big.bin"), &content[..3 << 20]).expect("it can be written");
-    lilt.wait_for_line_after(place, "No space left on device");
-    lilt.wait_for_line_after(place, "the container's disk is full");
-    lilt.wait_for_line_after(place, "STEP 1/3");
+    lilt.wait_for_line_after(output_end, "No space left on device");
+    lilt.wait_for_line_after(output_end, "the container's disk is full");
+    lilt.wait_for_line_after(output_end, "STEP 1/3");
     site.project.remove("app/small/big.bin");
     lilt.wait_until_ready("web");
     site.serves("after the agent");

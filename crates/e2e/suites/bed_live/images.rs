@@ -1,19 +1,19 @@
-//! Which images take changes, and how.
+//! Live updates of various images.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::page::get;
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually};
 
 use crate::small::{init_containers, lock, lock_with, restarts, shell, site, with_steps};
 
-/// No shell, no tar, nobody's user, a root that cannot be written, and a namespace that allows nothing.
+/// Without shell and tar, with an unprivileged user, a read-only root, and a restricted namespace.
 fn takes_changes(site: &Site) {
     with_steps(site, "sync('app/www', '/www')");
     site.project.write("app/www/old.html", "old\n");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     site.serves("one");
-    lilt.wait_for_words(
+    lilt.wait_for_log_line(
         "web",
         "     Live updates of the container main go through lilt's agent, which is added to its pod: its image has no sh",
     );
@@ -21,7 +21,7 @@ fn takes_changes(site: &Site) {
     let pod = site.only_pod();
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
-    // What was in the image is still there; new files and directories come, removed ones go.
+    // Files of the image remain; new files and directories are copied, deleted ones removed.
     assert_eq!(get(site.port, "/old.html").as_deref(), Some("old\n"));
     site.project.write("app/www/deep/new.html", "new\n");
     site.project.remove("app/www/old.html");
@@ -29,17 +29,17 @@ fn takes_changes(site: &Site) {
     eventually("a removed file is gone", || get(site.port, "/old.html").is_none().then_some(()));
     assert_eq!((site.only_pod(), restarts(site, &pod)), (pod.clone(), "0".to_owned()));
 
-    // A container that is started again has what was changed.
+    // A restarted container has the changes.
     let everybody = ["exec", &pod, "-c", "main", "--", "/busybox", "kill", "-9", "-1"];
-    // It does not live to tell.
+    // The command is killed with the container.
     let _ = site.namespace.try_kubectl(&everybody);
     eventually("it was started again", || (restarts(site, &pod) == "1").then_some(()));
     site.serves("two");
     lilt.quit();
-    site.down().run().clean(0);
+    site.down().run().expect_clean_exit(0);
 }
 
-/// There is room for this pod and no more, and only for what says what it needs.
+/// The quota has room for this pod only, and requires resource requests.
 const QUOTA: &str = "
 apiVersion: v1
 kind: ResourceQuota
@@ -47,7 +47,7 @@ metadata: {name: quota}
 spec: {hard: {pods: 1, requests.cpu: 100m, requests.memory: 64Mi, limits.cpu: 1, limits.memory: 128Mi}}
 ";
 
-/// Containers that say nothing are given something, and those that want very little are refused.
+/// A limit range sets defaults, and refuses very small requests.
 const LIMIT_RANGE: &str = "
 apiVersion: v1
 kind: LimitRange
@@ -61,8 +61,8 @@ fn restrict(site: &Site, rule: &str) {
 }
 
 #[test]
-fn distroless_in_a_restricted_namespace() {
-    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+fn distroless_image_in_restricted_namespace_takes_live_update() {
+    let base = format!("{}/distroless/static:nonroot", Testbed::get().registry());
     let site = site("live-distroless", &base, "65532:65532");
     restrict(&site, QUOTA);
     let needs = "{requests: {cpu: 100m, memory: 64Mi}, limits: {cpu: 1, memory: 128Mi}}";
@@ -71,45 +71,45 @@ fn distroless_in_a_restricted_namespace() {
 }
 
 #[test]
-fn scratch_in_a_restricted_namespace() {
+fn scratch_image_in_restricted_namespace_takes_live_update() {
     let site = site("live-scratch", "scratch", "1234");
     restrict(&site, LIMIT_RANGE);
     lock(&site);
     takes_changes(&site);
 }
 
-/// Nobody edits anything there: the pod is as it is shipped.
+/// Nothing is edited in `ci`: the pod is deployed unchanged.
 #[test]
-fn nothing_is_added_in_ci() {
+fn ci_does_not_inject_agent() {
     let site = site("live-ci", "scratch", "1234");
     with_steps(&site, "sync('app/www', '/www'), restart_process()");
-    site.ci().run().clean(0);
+    site.ci().run().expect_clean_exit(0);
     assert_eq!(init_containers(&site), "");
     let words = site.read("deployment/web", ".spec.template.spec.containers[0].command");
     assert_eq!(words, "");
 }
 
-/// But for files that are to come first, where the image cannot take them alone.
+/// Except for initial_sync, if the image cannot take files without the agent.
 #[test]
-fn all_files_come_first_in_ci_too() {
+fn initial_sync_works_in_ci() {
     let site = site("live-ci-first", "scratch", "1234");
     let dockerfile = site.project.read("app/Dockerfile");
     let fewer = dockerfile.replace("COPY www /www", "COPY www/index.html /www/index.html");
     site.project.write("app/Dockerfile", &fewer);
     site.project.write("app/www/deep/more.html", "more\n");
     with_steps(&site, "initial_sync(), sync('app/www', '/www')");
-    site.ci().run().clean(0);
+    site.ci().run().expect_clean_exit(0);
     assert_eq!(init_containers(&site), "lilt-agent lilt-copy-main");
     let more = shell(&site, &site.only_pod(), "/busybox cat /www/deep/more.html");
     assert_eq!(more, "more\n");
 }
 
-/// It has all tools, and may not write: also steps run, as its user.
+/// The image has all tools, and its user may not write: run steps also run as that user.
 #[test]
-fn debian_as_somebody_else() {
-    let base = format!("{}/library/debian:bookworm-slim", Bed::get().registry());
+fn debian_image_with_other_user_takes_live_update() {
+    let base = format!("{}/library/debian:bookworm-slim", Testbed::get().registry());
     let site = site("live-debian", &base, "1000");
-    // Its own, but for a directory in it.
+    // Owned by the user, except for a directory in it.
     let dockerfile = std::fs::read_to_string(site.project.file("app/Dockerfile")).expect("it is there");
     let own = dockerfile.replace("COPY www /www", "COPY --chown=1000 www /www\nCOPY inner /www/inner");
     site.project.write("app/Dockerfile", &own);
@@ -119,14 +119,14 @@ fn debian_as_somebody_else() {
     lilt.wait_until_ready("web");
     site.serves("one");
     lilt.wait_for_line("which is added to its pod: its user 1000 may not write to /www");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
-    lilt.wait_for_words_after(place, "web", "ran as 1000");
+    lilt.wait_for_log_line_after(output_end, "web", "ran as 1000");
     site.project.write("app/www/inner/page.html", "mine\n");
     eventually("also there", || get(site.port, "/inner/page.html").filter(|page| page == "mine\n"));
 
-    // A step that fails is shown, and the next save recovers.
+    // A failing step is shown, and the next save recovers.
     site.project.write("app/www/bad.html", "bad\n");
     lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error");
     site.project.remove("app/www/bad.html");
@@ -134,28 +134,29 @@ fn debian_as_somebody_else() {
     lilt.quit();
 }
 
-/// Where nothing is in the way, nothing is added; and where it is forbidden, neither.
+/// The agent is added neither where it is not needed nor where it is forbidden.
 #[test]
-fn nothing_is_added_without_need_or_against_the_users_will() {
+fn agent_is_not_injected_if_unneeded_or_disabled() {
     let site = Site::new("live-plain");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     assert_eq!(init_containers(&site), "");
 
-    // Read-only, it needs the agent. The objects that others see are as the user wrote them.
+    // A read-only root needs the agent. The API objects show what the user wrote.
     let container = format!("- {{name: main, image: {}}}", site.image());
     let locked = container.replace('}', ", securityContext: {readOnlyRootFilesystem: true}}");
     site.project.write("web.yaml", &site.yaml("web", site.image()).replace(&container, &locked));
     lilt.wait_for_line("which is added to its pod: its root file system is read-only");
     eventually("it is added", || (init_containers(&site) == "lilt-agent lilt-copy-main").then_some(()));
-    let result = lilt_e2e::lilt::Start::new(&site.project, &["alpha", "tiltfile-result"]).on(&site.namespace);
+    let result = lilt_e2e::lilt::Start::new(&site.project, &["alpha", "tiltfile-result"])
+        .in_namespace(&site.namespace);
     assert!(!result.run().stdout().contains("lilt-agent"));
 
     let tiltfile = site.tiltfile().replace("labels=", "live_update_agent=False, labels=");
     site.project.write("Tiltfile", &tiltfile);
     eventually("it is gone", || init_containers(&site).is_empty().then_some(()));
 
-    // The same for all resources, but for those that say otherwise.
+    // Set for all resources, and overridden by one.
     let for_all = format!("update_settings(live_update_agent=False)\n{}", site.tiltfile());
     site.project.write("Tiltfile", &for_all.replace("labels=", "live_update_agent=True, labels="));
     eventually("it is back", || (!init_containers(&site).is_empty()).then_some(()));
@@ -164,7 +165,7 @@ fn nothing_is_added_without_need_or_against_the_users_will() {
     lilt.quit();
 }
 
-/// Gives every pod of one namespace another user, as clusters of some products do: neither image nor manifest names it.
+/// An admission policy that sets another user for every pod of a namespace, as some Kubernetes products do.
 const ANOTHER_USER: &str = r#"
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
@@ -187,7 +188,7 @@ metadata: {name: NAME}
 spec: {policyName: NAME}
 "#;
 
-/// Not of the namespace, and so not gone with it.
+/// It is cluster-scoped, so it is not deleted with the namespace.
 struct Policy<'a>(&'a Site);
 
 impl Drop for Policy<'_> {
@@ -198,9 +199,9 @@ impl Drop for Policy<'_> {
     }
 }
 
-/// What nobody could know before is known after the first save that is refused: the pods that are made then take changes.
+/// The first refused save reveals the user: pods that are created afterwards take changes.
 #[test]
-fn a_user_whom_admission_gives() {
+fn user_set_by_admission_takes_live_update() {
     let site = Site::new("live-admitted");
     restrict(&site, &ANOTHER_USER.replace("NAME", site.namespace.name()));
     let _policy = Policy(&site);

@@ -1,4 +1,4 @@
-//! Live updates of images that cannot take them alone, on a real cluster.
+//! Live updates on a real cluster, of images with and without the necessary tools.
 #![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
 
 mod docker;

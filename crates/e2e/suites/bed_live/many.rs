@@ -1,14 +1,14 @@
-//! Several containers at once, and what the timeline tells of it.
+//! Live updates of several containers, and their timeline.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Lilt;
 use lilt_e2e::page::{get, post};
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually};
 use serde_json::{Value, json};
 
 use crate::small::{restarts, site};
 
-/// What the newest update of a resource did.
+/// Returns the newest update of a resource.
 pub(crate) fn last_stages(lilt: &Lilt, resource: &str) -> Vec<String> {
     let answer = get(lilt.port(), &format!("/api/timeline?resource={resource}")).expect("it answers");
     let timeline: Value = serde_json::from_str(&answer).expect("it is JSON");
@@ -31,7 +31,7 @@ fn has(site: &Site, pod: &str, container: &str, path: &str, text: &str) {
 
 /// Three replicas with two synced images in each pod, and one of the images in another workload, too.
 #[test]
-fn every_container_gets_what_is_its_own() {
+fn each_container_gets_its_own_files() {
     let site = site("live-many", "scratch", "1234");
     let (web, side) = (site.image().to_owned(), format!("{}-side", site.image()));
     site.project.write("side/words.txt", "one\n");
@@ -78,9 +78,9 @@ fn every_container_gets_what_is_its_own() {
     lilt.quit();
 }
 
-/// What is synced is in the container from its start, though not in the image.
+/// Synced files are in the container from its start, though not in the image.
 #[test]
-fn all_files_come_first_if_asked_for() {
+fn initial_sync_copies_all_files_first() {
     let site = Site::new("live-initial");
     let dockerfile = format!(
         "FROM busybox\nLABEL test={}\nCMD [\"httpd\", \"-f\", \"-p\", \"8080\", \"-h\", \"/www\"]\nRUN mkdir /www\n",
@@ -96,7 +96,7 @@ fn all_files_come_first_if_asked_for() {
     site.project.write("Tiltfile", &tiltfile);
     let lilt = site.up().start();
     site.serves("one");
-    lilt.wait_for_words("web", "Initial Sync: copying all synced files");
+    lilt.wait_for_log_line("web", "Initial Sync: copying all synced files");
     lilt.wait_for_line("ran in web-");
     lilt.wait_until_ready("web");
     assert_eq!(get(site.port, "/deep/more.html").as_deref(), Some("more\n"));
@@ -108,9 +108,9 @@ fn all_files_come_first_if_asked_for() {
     lilt.quit();
 }
 
-/// A command of the user's leaves the image in the registry, and nothing on this machine.
+/// A command builds the image into the registry, and leaves nothing on this machine.
 #[test]
-fn an_image_that_is_in_the_registry_alone() {
+fn image_in_registry_only_takes_live_update() {
     let site = site("live-remote", "scratch", "1234");
     let tiltfile = format!(
         "custom_build('{}', 'docker build -t $EXPECTED_REF app && docker push $EXPECTED_REF && \
@@ -127,15 +127,15 @@ fn an_image_that_is_in_the_registry_alone() {
     let pod = site.only_pod();
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
-    lilt.wait_for_words("web", "  → Process started anew");
+    lilt.wait_for_log_line("web", "  → Process started anew");
     assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
     lilt.quit();
 }
 
-/// A web server from an image that nobody builds, in a pod that a command makes.
+/// A web server from an image that is not built, in a pod that a command deploys.
 fn made_by_a_command(topic: &str) -> (Site, impl Fn(&Site, &str)) {
     let site = Site::new(topic);
-    let image = format!("{}/library/busybox", Bed::get().registry());
+    let image = format!("{}/library/busybox", Testbed::get().registry());
     let line = "mkdir -p /tmp/www; echo one > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www";
     site.project
         .write("web.yaml", &site.shell("web", line).replace("image: busybox", &format!("image: '{image}'")));
@@ -151,9 +151,9 @@ fn made_by_a_command(topic: &str) -> (Site, impl Fn(&Site, &str)) {
     (site, write_tiltfile)
 }
 
-/// Where a command deploys, lilt's agent comes through the image's own shell, or it is said why nothing can be.
+/// With custom deploys the agent is sent through the image's shell, or the reason why it cannot be is logged.
 #[test]
-fn pods_that_lilt_does_not_apply_itself() {
+fn custom_deploy_pod_takes_live_update_without_injection() {
     let (site, with_steps) = made_by_a_command("live-command");
     with_steps(&site, "sync('app/www', '/tmp/www')");
     let lilt = site.up().start();
@@ -162,7 +162,7 @@ fn pods_that_lilt_does_not_apply_itself() {
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
     assert_eq!(site.only_pod(), pod);
-    // It left no file.
+    // It leaves no file.
     let look = "ls -A /tmp; cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c '[0-9a-f] serve --guest'";
     let line = ["exec", &pod, "-c", "main", "--", "sh", "-c", look];
     assert_eq!(site.namespace.kubectl(&line), "www\n1\n");
@@ -171,7 +171,7 @@ fn pods_that_lilt_does_not_apply_itself() {
         "a command deploys it, and lilt adds what it needs only to pods that it applies itself",
     );
     lilt.wait_until_ready("web");
-    // What can be done is done, and what cannot is said.
+    // Files are synced, and the missing restart is reported.
     site.project.write("app/www/index.html", "three\n");
     site.serves("three");
     lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error");
@@ -180,9 +180,9 @@ fn pods_that_lilt_does_not_apply_itself() {
     lilt.quit();
 }
 
-/// The next save goes into the same container, over a connection that does not wait for the step.
+/// The next save is synced to the same container, over a connection that does not wait for the step.
 #[test]
-fn a_step_that_hangs_can_be_given_up() {
+fn hanging_run_step_can_be_cancelled() {
     let (site, with_steps) = made_by_a_command("live-hangs");
     let step = "run('grep -q hangs /tmp/www/index.html && echo it hangs && exec sleep 987; echo it went on')";
     with_steps(&site, &format!("sync('app/www', '/tmp/www'), {step}"));
@@ -190,12 +190,12 @@ fn a_step_that_hangs_can_be_given_up() {
     lilt.wait_until_ready("web");
     let pod = site.only_pod();
     site.project.write("app/www/index.html", "this hangs\n");
-    lilt.wait_for_words("web", "it hangs");
+    lilt.wait_for_log_line("web", "it hangs");
     let (status, words) = post(lilt.port(), "/api/request", &json!({"type": "cancel", "resource": "web"}));
     assert_eq!(status, 200, "{words}");
-    lilt.wait_for_words("web", "ERROR: Build Failed: build canceled");
+    lilt.wait_for_log_line("web", "ERROR: Build Failed: build canceled");
     site.project.write("app/www/index.html", "two\n");
-    lilt.wait_for_words("web", "it went on");
+    lilt.wait_for_log_line("web", "it went on");
     site.serves("two");
     lilt.wait_until_ready("web");
     assert_eq!(site.only_pod(), pod);

@@ -1,11 +1,11 @@
-//! The container's process under the agent is as it would be without it.
+//! The container's process runs under the agent as without it.
 
-use lilt_e2e::bed::Site;
+use lilt_e2e::site::Site;
 use lilt_testbed_env::eventually;
 
 use crate::small::{restarts, shell, site, with_steps};
 
-/// A script in a directory of its own, which says what it is given, then serves.
+/// A script that prints its arguments and then serves.
 fn script(word: &str) -> String {
     format!(
         "#!/busybox sh\n/busybox mkdir -p /tmp/www\n\
@@ -15,7 +15,7 @@ fn script(word: &str) -> String {
     )
 }
 
-/// A site whose image has `/busybox` and, where nobody but root may write, a script that is synced.
+/// A site whose image has `/busybox` and a synced script in a directory that only root may write.
 fn scripted(topic: &str, steps: &str) -> Site {
     let site = site(topic, "scratch", "1234");
     let dockerfile = format!(
@@ -33,7 +33,7 @@ fn scripted(topic: &str, steps: &str) -> Site {
     site
 }
 
-/// Its container has a place to write, and says more.
+/// Adds a writable volume and further fields to its container.
 fn container(site: &Site, more: &str) {
     let plain = format!("- {{name: main, image: {}}}", site.image());
     let yaml = site.yaml("web", site.image());
@@ -44,9 +44,9 @@ fn container(site: &Site, more: &str) {
     site.project.write("web.yaml", &yaml.replace(&plain, &plain.replace('}', &own)));
 }
 
-/// A terminal, a command and arguments of the manifest's, a probe by a command, and a volume of the image's.
+/// With a terminal, command and arguments of the manifest, an exec probe, and a volume of the image.
 #[test]
-fn what_the_manifest_and_the_image_say_holds() {
+fn agent_keeps_command_user_and_workdir() {
     let site = scripted(
         "live-process",
         "sync('app/bin/start', '/app/bin/start'), sync('app/data', '/data'), restart_process()",
@@ -66,7 +66,7 @@ fn what_the_manifest_and_the_image_say_holds() {
     eventually("the volume has it", || {
         (shell(&site, &pod, "/busybox cat /data/file") == "two\n").then_some(())
     });
-    // It is started from where it lies: what it needs may lie beside it.
+    // It is started from its own path: it may need files beside it.
     let scripts = shell(&site, &pod, "/busybox ls /app/bin; /busybox ls /.lilt");
     assert!(scripts.starts_with("start\n") && !scripts.contains("kept\n"), "{scripts}");
     lilt.wait_until_ready("web");
@@ -75,20 +75,20 @@ fn what_the_manifest_and_the_image_say_holds() {
     lilt.quit();
 }
 
-/// It is shown with its cause, no image is built for it, and the next save recovers.
+/// The cause is shown, no image is built, and the next save recovers.
 #[test]
-fn a_program_that_cannot_be_started_is_told() {
+fn missing_entrypoint_is_reported() {
     let site = scripted("live-unstartable", "sync('app/bin', '/app/bin'), restart_process()");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     site.serves("one image's");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     let mode = |mode: u32| {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
         std::fs::set_permissions(site.project.file("app/bin/start"), mode).expect("it is ours");
     };
     mode(0o644);
-    lilt.wait_for_line_after(place, "cannot start /app/bin/start: Permission denied");
+    lilt.wait_for_line_after(output_end, "cannot start /app/bin/start: Permission denied");
     lilt.wait_until("web", "has crashed", |web| web["status"]["runtimeStatus"] == "error");
     lilt.has_lines("STEP 1/", 1);
     let pod = site.only_pod();
@@ -103,9 +103,9 @@ fn a_program_that_cannot_be_started_is_told() {
     lilt.quit();
 }
 
-/// The extension for images of any builder: one that ends by itself is waited for, and other files ask for nothing.
+/// The extension for custom builds: a process that exits is not restarted until the next update, and other files do not trigger.
 #[test]
-fn the_extension_waits_for_the_next_update() {
+fn restart_process_continue_policy_waits_for_update() {
     let site = scripted("live-continue", "sync('app/bin', '/app/bin')");
     let tiltfile = format!(
         "load('ext://restart_process', 'custom_build_with_restart')\n\
@@ -123,32 +123,32 @@ fn the_extension_waits_for_the_next_update() {
     let pod = site.only_pod();
     site.project.write("app/bin/start", "#!/busybox sh\nexit 3\n");
     lilt.wait_for_line("the process ended with exit code 3; waiting for the next update");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("app/data/file", "two\n");
     eventually("the file is there", || {
         (shell(&site, &pod, "/busybox cat /data/file") == "two\n").then_some(())
     });
     site.project.write("app/bin/start", &script("three"));
     site.serves("three own");
-    lilt.wait_for_line_after(place, "Process started anew");
+    lilt.wait_for_line_after(output_end, "Process started anew");
     assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
     lilt.quit();
 }
 
-/// Signals reach it, its exit code is the container's, and what loses its parent is collected.
+/// Signals are forwarded, its exit code is the container's, and orphans are reaped.
 #[test]
-fn it_begins_and_ends_as_without_the_agent() {
+fn process_starts_and_stops_as_without_agent() {
     let site = scripted("live-signals", "sync('app/bin/start', '/app/bin/start'), restart_process()");
     let line = "trap 'exit 7' TERM; (/busybox sleep 0.2 &); echo began; while :; do /busybox sleep 0.1; done";
     site.project.write("app/bin/start", &format!("#!/busybox sh\n{line}\n"));
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
-    lilt.wait_for_words("web", "began");
+    lilt.wait_for_log_line("web", "began");
     let pod = site.only_pod();
-    // The state of a process comes behind its name.
+    // The state of a process follows its name.
     let ended = "/busybox grep -l '^[0-9]* ([^)]*) Z' /proc/[0-9]*/stat 2>/dev/null | /busybox wc -l";
     eventually("nothing waits to be collected", || (shell(&site, &pod, ended).trim() == "0").then_some(()));
-    // As the node does when it ends a container.
+    // Like the node when it stops a container.
     shell(&site, &pod, "/busybox kill -TERM 1");
     eventually("it was started again", || (restarts(&site, &pod) == "1").then_some(()));
     let last = ".status.containerStatuses[0].lastState.terminated.exitCode";

@@ -1,15 +1,15 @@
-//! The container's process is started anew, and nothing else.
+//! Restarts of the container's process by `restart_process()`.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Lilt;
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually};
 
 use crate::small::{lock, restarts, shell, site, with_steps};
 
-/// The program of a container, at a place where nothing can be written or mounted, as controllers have it.
+/// A program in the root directory, where nothing can be written or mounted, as in many controller images.
 #[test]
-fn a_program_in_the_root_directory_is_replaced() {
-    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+fn program_in_root_directory_is_replaced() {
+    let base = format!("{}/distroless/static:nonroot", Testbed::get().registry());
     let site = site("live-program", &base, "65532:65532");
     lock(&site);
     with_steps(&site, "sync('app/busybox', '/busybox'), restart_process()");
@@ -20,12 +20,12 @@ fn a_program_in_the_root_directory_is_replaced() {
     let running = |pod: &str| shell(&site, pod, "for p in /proc/[0-9]*; do readlink $p/exe; done");
     assert!(!running(&pod).contains("/.lilt/state/kept/busybox"));
 
-    // What is behind the end of a program changes nothing of what it does.
+    // Appended data does not change what a program does.
     let program = site.project.file("app/busybox");
     let mut content = std::fs::read(&program).expect("it is there");
     content.extend(b"more");
     std::fs::write(&program, &content).expect("it can be written");
-    lilt.wait_for_words("web", "  → Process started anew");
+    lilt.wait_for_log_line("web", "  → Process started anew");
     eventually("the new program runs", || running(&pod).contains("/.lilt/state/kept/busybox").then_some(()));
     let size = shell(&site, &pod, "wc -c < /.lilt/state/kept/busybox");
     assert_eq!(size.trim(), content.len().to_string());
@@ -34,7 +34,7 @@ fn a_program_in_the_root_directory_is_replaced() {
     lilt.quit();
 }
 
-/// A site whose server is started by a script that is synced.
+/// A site whose server is started by a synced script.
 fn scripted(topic: &str, build: &str) -> Site {
     let site = Site::new(topic);
     let dockerfile = format!(
@@ -59,7 +59,7 @@ fn script(word: &str) -> String {
     format!("mkdir -p /tmp/www\necho {word} > /tmp/www/index.html\nexec httpd -f -p 8080 -h /tmp/www\n")
 }
 
-/// A session in which another script was started in the same pod, whose name it gives.
+/// Starts a session, changes the script, and returns the name of the pod, which stays the same.
 fn updated_in_place(site: &Site) -> (Lilt, String) {
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
@@ -71,9 +71,9 @@ fn updated_in_place(site: &Site) -> (Lilt, String) {
     (lilt, pod)
 }
 
-/// Whatever lies in the agent's directory runs as the container's user, so nobody else may put something there.
+/// Files in the agent's directory run as the container's user, so other users must not write there.
 #[test]
-fn other_users_of_a_container_cannot_write_to_the_agents_directory() {
+fn agent_directory_is_not_writable_for_other_users() {
     let site = scripted(
         "live-users",
         "docker_build('IMAGE', 'app', live_update=[sync('app/app', '/app'), restart_process()])\n",
@@ -94,17 +94,17 @@ fn other_users_of_a_container_cannot_write_to_the_agents_directory() {
         assert!(printed.ends_with("refused\n"), "{line}: {printed}");
     }
     assert_eq!(exec("stat -c %a:%u /.lilt").trim(), "755:0");
-    // The container's own user still can.
+    // The container's own user can.
     site.project.write("app/app/start.sh", &script("three"));
     site.serves("three");
     assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod.clone(), "0".to_owned()));
     lilt.quit();
 }
 
-/// Two containers of users who did not install the agent: one by its image, one by its manifest.
+/// Two containers with other users than the one who installed the agent: one set by the image, one by the manifest.
 #[test]
 fn agent_files_and_copies_belong_to_the_user_of_each_container() {
-    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+    let base = format!("{}/distroless/static:nonroot", Testbed::get().registry());
     let site = site("live-owners", &base, "1234");
     with_steps(&site, "sync('app/www', '/www'), restart_process()");
     let second = format!(
@@ -133,7 +133,7 @@ fn agent_files_and_copies_belong_to_the_user_of_each_container() {
 }
 
 #[test]
-fn a_crash_after_an_update_is_shown_and_the_next_save_recovers() {
+fn crash_after_update_is_shown_and_next_save_recovers() {
     let site = scripted(
         "live-crash",
         "docker_build('IMAGE', 'app', live_update=[sync('app/app', '/app'), restart_process()])\n",
@@ -152,9 +152,9 @@ fn a_crash_after_an_update_is_shown_and_the_next_save_recovers() {
     lilt.quit();
 }
 
-/// Tilt's extension has the same forms here, without another image and without tools in it.
+/// Tilt's extension works without an additional image and without tools in the image.
 #[test]
-fn the_extension_does_the_same() {
+fn restart_process_extension_restarts_process() {
     let site = scripted(
         "live-extension",
         "load('ext://restart_process', 'docker_build_with_restart')\n\

@@ -1,40 +1,40 @@
-//! The directory that is synced goes and comes again, as it does with every build of a front end.
+//! The synced directory is deleted and recreated, as in every build of a front end.
 
 use std::fs;
 use std::path::Path;
 
-use lilt_e2e::bed::Site;
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually};
 
 use crate::edits::are_equal;
 use crate::small::{init_containers, lock, restarts, shell, site, with_steps};
 
-/// It is the root of a volume there, and the rest cannot be written.
+/// It is the root of a volume; the rest is read-only.
 #[test]
-fn a_synced_directory_is_replaced_where_it_is_a_volume() {
-    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+fn synced_volume_directory_is_replaced() {
+    let base = format!("{}/distroless/static:nonroot", Testbed::get().registry());
     let site = site("live-root", &base, "65532:65532");
     lock(&site);
     replace(&site, "sync('app/www', '/www')", true);
 }
 
 #[test]
-fn a_synced_directory_is_replaced_where_it_is_named_with_a_slash() {
+fn synced_directory_with_trailing_slash_is_replaced() {
     let site = site("live-root-slash", "scratch", "65532:65532");
     lock(&site);
     replace(&site, "sync('app/www', '/www/')", true);
 }
 
 #[test]
-fn a_synced_directory_is_replaced_in_a_plain_image() {
+fn synced_directory_is_replaced_in_plain_image() {
     let site = site("live-root-plain", "busybox", "0");
     replace(&site, "sync('app/www', '/www')", false);
     assert_eq!(init_containers(&site), "");
 }
 
-/// It is the user's, and lies in one that is not.
+/// It belongs to the user, but its parent does not.
 #[test]
-fn a_synced_directory_is_replaced_in_a_plain_image_with_a_user() {
+fn synced_directory_is_replaced_in_plain_image_with_user() {
     let site = site("live-root-user", "busybox", "7:7");
     let dockerfile = fs::read_to_string(site.project.file("app/Dockerfile")).expect("it is there");
     site.project.write("app/Dockerfile", &dockerfile.replace("COPY www", "COPY --chown=7:7 www"));
@@ -42,7 +42,7 @@ fn a_synced_directory_is_replaced_in_a_plain_image_with_a_user() {
     assert_eq!(init_containers(&site), "");
 }
 
-/// `stays`: who has it as a working directory still has it.
+/// `stays`: the directory keeps its inode, so that it remains a valid working directory.
 fn replace(site: &Site, steps: &str, stays: bool) {
     with_steps(site, steps);
     fill(&site.project.file("app/www"), "one", "first");
@@ -57,11 +57,11 @@ fn replace(site: &Site, steps: &str, stays: bool) {
     equal("it was removed");
     fill(&root, "two", "second");
     equal("it was made anew");
-    // At once, as a build does it.
+    // Immediately, like a build.
     fs::remove_dir_all(&root).expect("it is ours");
     fill(&root, "three", "third");
     equal("it was removed and made anew");
-    // Moved away, and another in its place.
+    // Moved away and replaced.
     let next = site.project.file("next");
     fill(&next, "four", "fourth");
     fs::rename(&root, site.project.file("old")).expect("it is ours");
@@ -76,7 +76,7 @@ fn replace(site: &Site, steps: &str, stays: bool) {
     lilt.quit();
 }
 
-/// Makes a directory with two files, one of them deeper and of its own name.
+/// Creates a directory with two files, one of them deeper and with a unique name.
 fn fill(root: &Path, words: &str, name: &str) {
     let deep = root.join(name).join("deep");
     fs::create_dir_all(&deep).expect("there is room");
@@ -84,7 +84,7 @@ fn fill(root: &Path, words: &str, name: &str) {
     fs::write(deep.join(name), words.repeat(1000)).expect("it can be written");
 }
 
-/// Its target has other files, which are none of the sync's.
+/// Its target contains other files, which do not belong to the sync.
 #[test]
 fn synced_file_that_becomes_a_directory_leaves_the_files_beside_it() {
     let site = site("live-root-file", "busybox", "0");

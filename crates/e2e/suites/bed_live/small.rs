@@ -1,22 +1,22 @@
-//! A web server in an image that has nothing else.
+//! A web server in an image without anything else.
 
-use lilt_e2e::bed::Site;
-use lilt_testbed_env::Bed;
+use lilt_e2e::site::Site;
+use lilt_testbed_env::Testbed;
 
-/// As the level `restricted` of Pod Security wants it, and more.
+/// The Pod Security level `restricted`, and more.
 pub(crate) const LOCKED: &str = "securityContext: {runAsNonRoot: true, allowPrivilegeEscalation: false, \
     readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}";
 
 /// A site whose image is `base` with one program, `/busybox`, which serves `/www`. The tools in it are of no use to lilt:
-/// nothing in the image's PATH leads to them.
+/// they are not in the image's PATH.
 pub(crate) fn site(topic: &str, base: &str, user: &str) -> Site {
     let site = Site::new(topic);
-    let bed = Bed::get();
-    let container = bed.docker(&["create", "busybox"]);
+    let testbed = Testbed::get();
+    let container = testbed.docker(&["create", "busybox"]);
     let program = site.project.file("app/busybox");
     let from = format!("{}:/bin/busybox", container.trim());
-    bed.docker(&["cp", "-L", &from, program.to_str().expect("a plain path")]);
-    bed.docker(&["rm", container.trim()]);
+    testbed.docker(&["cp", "-L", &from, program.to_str().expect("a plain path")]);
+    testbed.docker(&["rm", container.trim()]);
     let dockerfile = format!(
         "FROM {base}\nLABEL test={}\nCOPY busybox /busybox\nCOPY www /www\nUSER {user}\n\
          ENTRYPOINT [\"/busybox\", \"httpd\", \"-f\", \"-v\", \"-p\", \"8080\", \"-h\", \"/www\"]\n",
@@ -26,12 +26,12 @@ pub(crate) fn site(topic: &str, base: &str, user: &str) -> Site {
     site
 }
 
-/// Pods of the namespace must keep to everything, and this one does.
+/// Enforces the level in the namespace; this pod complies.
 pub(crate) fn lock(site: &Site) {
     lock_with(site, "");
 }
 
-/// The same, where the container has more of its own to say.
+/// The same, with further fields of the container.
 pub(crate) fn lock_with(site: &Site, more: &str) {
     let level = "pod-security.kubernetes.io/enforce=restricted";
     site.namespace.kubectl(&["label", "namespace", site.namespace.name(), level]);
@@ -55,12 +55,12 @@ pub(crate) fn with_steps(site: &Site, steps: &str) {
     );
 }
 
-/// What a line of shell prints in the container, by the tools that lilt does not know of.
+/// Runs a shell command in the container, with tools that lilt cannot find.
 pub(crate) fn shell(site: &Site, pod: &str, line: &str) -> String {
     site.namespace.kubectl(&["exec", pod, "-c", "main", "--", "/busybox", "sh", "-c", line])
 }
 
-/// How often the pod's container was started again.
+/// Returns how often the pod's container was restarted.
 pub(crate) fn restarts(site: &Site, pod: &str) -> String {
     site.read(&format!("pod/{pod}"), ".status.containerStatuses[0].restartCount")
 }

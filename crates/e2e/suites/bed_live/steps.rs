@@ -1,18 +1,18 @@
-//! Steps that run in containers: when, for which files, and what becomes of them.
+//! Run steps in containers: when they run, for which files, and their failures.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Lilt;
 use lilt_e2e::page::get;
+use lilt_e2e::site::Site;
 use lilt_testbed_env::eventually;
 use serde_json::Value;
 
 use crate::small::{restarts, site, with_steps};
 
-/// Does something again and again with a short pause after each. How long the longest time between two was: on a busy
+/// Repeats an action with a short pause. Returns the longest interval between two: on a busy
 /// machine, more than the pause.
 fn paced(times: usize, pause: Duration, mut step: impl FnMut(usize)) -> Duration {
     let mut longest = Duration::ZERO;
@@ -25,13 +25,13 @@ fn paced(times: usize, pause: Duration, mut step: impl FnMut(usize)) -> Duration
     longest
 }
 
-/// What a line of shell does in the container of an image that has one.
-fn within(site: &Site, pod: &str, line: &str) -> String {
+/// Runs a shell command in the container of an image with a shell.
+fn exec_in_pod(site: &Site, pod: &str, line: &str) -> String {
     site.namespace.kubectl(&["exec", pod, "-c", "main", "--", "sh", "-c", line])
 }
 
 #[test]
-fn a_burst_is_there_as_a_whole_before_its_steps() {
+fn burst_is_complete_before_run_steps() {
     let site = Site::new("live-burst");
     let save = |index: usize, generation: usize| {
         site.project.write(&format!("app/www/part-{index}"), &format!("{generation}\n"));
@@ -47,14 +47,14 @@ fn a_burst_is_there_as_a_whole_before_its_steps() {
     while bursts < 5 {
         generation += 1;
         assert!(generation < 200, "this machine is too busy for bursts");
-        let place = lilt.place();
+        let output_end = lilt.output_end();
         let longest = paced(5, Duration::from_millis(4), |index| save(index, generation));
-        lilt.wait_for_words_after(place, "web", &format!("all of {generation}"));
+        lilt.wait_for_log_line_after(output_end, "web", &format!("all of {generation}"));
         lilt.wait_until_ready("web");
-        // With longer pauses it is no burst.
+        // With longer pauses it is no single burst.
         if longest < Duration::from_millis(20) {
             bursts += 1;
-            assert_eq!(lilt.output_after(place).matches("ERROR").count(), 0, "generation {generation}");
+            assert_eq!(lilt.output_after(output_end).matches("ERROR").count(), 0, "generation {generation}");
         }
     }
     lilt.quit();
@@ -62,7 +62,7 @@ fn a_burst_is_there_as_a_whole_before_its_steps() {
 
 /// Two synced images of one pod: each is watched by itself, and a burst over both is one update.
 #[test]
-fn a_burst_over_two_images_is_one_update() {
+fn burst_over_two_images_is_one_update() {
     let site = Site::new("live-both");
     let side = format!("{}-side", site.image());
     site.project.write("side/words/list", "0\n");
@@ -89,18 +89,18 @@ fn a_burst_over_two_images_is_one_update() {
     while bursts < 5 {
         generation += 1;
         assert!(generation < 200, "this machine is too busy for bursts");
-        let place = lilt.place();
+        let output_end = lilt.output_end();
         let longest = paced(2, Duration::from_millis(8), |index| {
             let file = ["app/www/index.html", "side/words/list"][(index + generation) % 2];
             site.project.write(file, &format!("{generation}\n"));
         });
-        lilt.wait_for_words_after(place, "web", &format!("app has {generation}"));
-        lilt.wait_for_words_after(place, "web", &format!("side has {generation}"));
+        lilt.wait_for_log_line_after(output_end, "web", &format!("app has {generation}"));
+        lilt.wait_for_log_line_after(output_end, "web", &format!("side has {generation}"));
         lilt.wait_until_ready("web");
-        // With longer pauses it is no burst.
+        // With longer pauses it is no single burst.
         if longest < Duration::from_millis(20) {
             bursts += 1;
-            let printed = lilt.output_after(place);
+            let printed = lilt.output_after(output_end);
             assert_eq!(printed.matches("2 Files Changed: ").count(), 1, "{printed}");
         }
     }
@@ -116,9 +116,9 @@ fn write_slowly(path: &Path, content: &[u8]) -> Duration {
     })
 }
 
-/// As `cp` and some linkers write it: to the place where it is.
+/// Written in place, as by `cp` and some linkers.
 #[test]
-fn a_program_that_is_written_slowly_is_started_once() {
+fn slowly_written_program_is_started_once() {
     let site = site("live-slowly", "scratch", "1234");
     with_steps(&site, "sync('app/busybox', '/busybox'), restart_process()");
     let lilt = site.up().start();
@@ -129,19 +129,19 @@ fn a_program_that_is_written_slowly_is_started_once() {
     let mut content = std::fs::read(&program).expect("it is there");
     loop {
         content.extend(b"more");
-        let place = lilt.place();
+        let output_end = lilt.output_end();
         let longest = write_slowly(&program, &content);
         eventually("all of it is there", || {
-            // It is there when it was changed.
+            // The file exists when it was changed.
             let line =
                 ["exec", &pod, "-c", "main", "--", "/busybox", "wc", "-c", "/.lilt/state/kept/busybox"];
             let size = site.namespace.try_kubectl(&line).ok()?;
             size.starts_with(&content.len().to_string()).then_some(())
         });
         lilt.wait_until_ready("web");
-        // With longer pauses it may be told in between.
+        // With longer pauses it may be reported in between.
         if longest < Duration::from_millis(150) {
-            assert_eq!(lilt.output_after(place).matches("Process started anew").count(), 1);
+            assert_eq!(lilt.output_after(output_end).matches("Process started anew").count(), 1);
             break;
         }
     }
@@ -149,9 +149,9 @@ fn a_program_that_is_written_slowly_is_started_once() {
     lilt.quit();
 }
 
-/// What a step failed for is not forgotten: it runs again with the next save, whichever file that is of.
+/// A failed step runs again with the next save of any file.
 #[test]
-fn a_step_that_failed_is_made_up_for() {
+fn failed_run_step_is_rerun_by_next_update() {
     let site = Site::new("live-failed");
     with_steps(
         &site,
@@ -163,10 +163,10 @@ fn a_step_that_failed_is_made_up_for() {
     let pod = site.only_pod();
     site.project.write("app/www/asking", "may I\n");
     lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error");
-    within(&site, &pod, "touch /tmp/allowed");
+    exec_in_pod(&site, &pod, "touch /tmp/allowed");
     site.project.write("app/www/other", "another\n");
-    lilt.wait_for_words("web", "it was allowed");
-    lilt.wait_for_words("web", "nothing said of this");
+    lilt.wait_for_log_line("web", "it was allowed");
+    lilt.wait_for_log_line("web", "nothing said of this");
     lilt.wait_until_ready("web");
     assert_eq!(lilt.count("echo nothing said of this"), 0, "the command itself is not shown");
     assert_eq!(site.only_pod(), pod);
@@ -192,9 +192,9 @@ fn failed_step_with_echo_off_does_not_show_its_command() {
     lilt.quit();
 }
 
-/// It may still be running, so it is not started again by itself.
+/// It may still be running, so it is not restarted automatically.
 #[test]
-fn a_step_that_is_cut_off_is_told_and_made_up_for() {
+fn interrupted_run_step_is_reported_and_rerun() {
     let site = Site::new("live-cut-off");
     let step = "if test -e /tmp/go; then echo went well; else touch /tmp/began; sleep 987; fi";
     with_steps(&site, &format!("sync('app/www', '/www'), run('{step}')"));
@@ -205,19 +205,19 @@ fn a_step_that_is_cut_off_is_told_and_made_up_for() {
     let began = ["exec", &pod, "-c", "main", "--", "test", "-e", "/tmp/began"];
     eventually("the step has begun", || site.namespace.try_kubectl(&began).ok());
     let kill = "for p in /proc/[0-9]*; do case \"$(tr '\\0' ' ' < $p/cmdline)\" in *' serve '--guest*) kill -9 ${p#/proc/};; esac; done";
-    within(&site, &pod, kill);
+    exec_in_pod(&site, &pod, kill);
     lilt.wait_for_line("was cut off: lost the live update channel");
     lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error");
-    within(&site, &pod, "touch /tmp/go");
+    exec_in_pod(&site, &pod, "touch /tmp/go");
     site.project.write("app/www/other", "another\n");
-    lilt.wait_for_words("web", "went well");
+    lilt.wait_for_log_line("web", "went well");
     lilt.wait_until_ready("web");
     lilt.has_lines("STEP 1/3", 1);
     assert_eq!(site.only_pod(), pod);
     lilt.quit();
 }
 
-/// Whether the timeline of a resource tells of a container that an update missed.
+/// Returns whether the timeline of a resource has a container that an update missed.
 fn has_missed(lilt: &Lilt, resource: &str) -> bool {
     let answer = get(lilt.port(), &format!("/api/timeline?resource={resource}")).expect("it answers");
     let timeline: Value = serde_json::from_str(&answer).expect("it is JSON");
@@ -227,7 +227,7 @@ fn has_missed(lilt: &Lilt, resource: &str) -> bool {
 }
 
 #[test]
-fn what_is_saved_while_a_step_runs_comes_next_and_a_pod_that_goes_was_missed() {
+fn save_during_run_step_is_next_update() {
     let site = Site::new("live-meanwhile");
     let step = "until test -e /tmp/go; do sleep 0.1; done; echo saw $(cat /www/index.html)";
     with_steps(&site, &format!("sync('app/www', '/www'), run('{step}')"));
@@ -235,22 +235,22 @@ fn what_is_saved_while_a_step_runs_comes_next_and_a_pod_that_goes_was_missed() {
     lilt.wait_until_ready("web");
     let pod = site.only_pod();
     let save = |word: &str| {
-        let place = lilt.place();
+        let output_end = lilt.output_end();
         site.project.write("app/www/index.html", &format!("{word}\n"));
-        place
+        output_end
     };
-    let place = save("two");
-    lilt.wait_for_line_after(place, "[CMD 1/1]");
+    let output_end = save("two");
+    lilt.wait_for_line_after(output_end, "[CMD 1/1]");
     save("three");
-    within(&site, &pod, "touch /tmp/go");
-    lilt.wait_for_words("web", "saw two");
-    lilt.wait_for_words("web", "saw three");
+    exec_in_pod(&site, &pod, "touch /tmp/go");
+    lilt.wait_for_log_line("web", "saw two");
+    lilt.wait_for_log_line("web", "saw three");
     lilt.wait_until_ready("web");
     assert!(!has_missed(&lilt, "web"));
 
-    within(&site, &pod, "rm /tmp/go");
-    let place = save("four");
-    lilt.wait_for_line_after(place, "[CMD 1/1]");
+    exec_in_pod(&site, &pod, "rm /tmp/go");
+    let output_end = save("four");
+    lilt.wait_for_line_after(output_end, "[CMD 1/1]");
     site.namespace.kubectl(&["delete", "pod", &pod, "--wait=false"]);
     eventually("it is told", || has_missed(&lilt, "web").then_some(()));
     let next = eventually("another pod is there", || site.pods().into_iter().find(|other| *other != pod));
@@ -258,15 +258,15 @@ fn what_is_saved_while_a_step_runs_comes_next_and_a_pod_that_goes_was_missed() {
         let touch = ["exec", &next, "-c", "main", "--", "touch", "/tmp/go"];
         site.namespace.try_kubectl(&touch).ok()
     });
-    lilt.wait_for_words("web", "saw four");
+    lilt.wait_for_log_line("web", "saw four");
     lilt.wait_until_ready("web");
     lilt.has_lines("STEP 1/3", 1);
     lilt.quit();
 }
 
-/// Without the agent, nothing of what was copied outlives the container.
+/// Without the agent, copied files are lost with the container.
 #[test]
-fn a_container_that_is_started_again_gets_everything_back() {
+fn restarted_container_gets_all_files_again() {
     let site = Site::new("live-again");
     let dockerfile = std::fs::read_to_string(site.project.file("app/Dockerfile")).expect("it is there");
     let (begin, _) = dockerfile.split_once("CMD").expect("it has one");
@@ -280,7 +280,7 @@ fn a_container_that_is_started_again_gets_everything_back() {
     site.serves("two");
     site.project.write("app/www/new.html", "new\n");
     eventually("it is there", || get(site.port, "/new.html").filter(|page| page == "new\n"));
-    // It may not live to tell.
+    // The command may be killed with the container.
     let _ = site.namespace.try_kubectl(&["exec", &pod, "-c", "main", "--", "kill", "1"]);
     eventually("it was started again", || (restarts(&site, &pod) == "1").then_some(()));
     site.serves("two");

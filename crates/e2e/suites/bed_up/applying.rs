@@ -1,10 +1,10 @@
-//! How objects are applied: whose fields are taken, what is left alone, what is made anew.
+//! How objects are applied: field conflicts, unchanged objects, recreated objects.
 
-use lilt_e2e::bed::Site;
+use lilt_e2e::site::Site;
 use lilt_testbed_env::eventually;
 
 #[test]
-fn each_mode_deploys_and_the_log_says_whose_fields_were_taken() {
+fn every_apply_mode_deploys_and_logs_field_conflicts() {
     let site = Site::new("modes");
     site.project.write("web.yaml", &site.idle("web"));
     site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
@@ -13,19 +13,19 @@ fn each_mode_deploys_and_the_log_says_whose_fields_were_taken() {
     lilt.wait_for_line("took over what kubectl-client-side-apply had applied");
     lilt.wait_until_ready("web");
     // This machine merges, as Tilt does.
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("web.yaml", &site.shell("web", "exec sleep 654"));
     site.project.write("Tiltfile", "update_settings(k8s_server_side_apply='false')\nk8s_yaml('web.yaml')\n");
-    lilt.wait_for_line_after(place, "Objects applied to cluster:");
+    lilt.wait_for_line_after(output_end, "Objects applied to cluster:");
     eventually("it notes what it applied", || {
         let path = ".metadata.annotations.kubectl\\.kubernetes\\.io/last-applied-configuration";
         Some(site.read("deployment/web", path)).filter(|text| text.contains("sleep 654"))
     });
     // The API server merges, and nobody else: what was noted of the other way is taken over.
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("web.yaml", &site.shell("web", "exec sleep 321"));
     site.project.write("Tiltfile", "update_settings(k8s_server_side_apply='true')\nk8s_yaml('web.yaml')\n");
-    lilt.wait_for_line_after(place, "Objects applied to cluster:");
+    lilt.wait_for_line_after(output_end, "Objects applied to cluster:");
     eventually("it is applied by the API server", || {
         let command = site.read("deployment/web", ".spec.template.spec.containers[0].command");
         let entries =
@@ -38,7 +38,7 @@ fn each_mode_deploys_and_the_log_says_whose_fields_were_taken() {
 }
 
 #[test]
-fn a_second_session_applies_nothing_that_is_so_already() {
+fn second_session_skips_unchanged_objects() {
     let site = Site::new("second");
     site.project.write("web.yaml", &site.idle("web"));
     site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
@@ -56,7 +56,7 @@ fn a_second_session_applies_nothing_that_is_so_already() {
 }
 
 #[test]
-fn a_trigger_deletes_what_runs_and_applies_it_anew() {
+fn trigger_deletes_and_recreates_objects() {
     let site = Site::new("anew");
     let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: b}\n---\n";
     site.project.write("web.yaml", &format!("{config}{}", site.idle("web")));
@@ -76,7 +76,7 @@ fn a_trigger_deletes_what_runs_and_applies_it_anew() {
 }
 
 #[test]
-fn what_people_edited_stays_until_somebody_asks_for_the_update() {
+fn manual_edits_stay_until_triggered_update() {
     let site = Site::new("edited");
     let map = |value: &str| {
         let once = "apiVersion: v1\nkind: Secret\nmetadata: {name: once, annotations: {lilt.dev/create-once: 'true'}}\n";

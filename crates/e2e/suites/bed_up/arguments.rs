@@ -1,7 +1,7 @@
 //! The arguments of `docker_build` that are about files, names and what containers run.
 
-use lilt_e2e::bed::Site;
-use lilt_testbed_env::Bed;
+use lilt_e2e::site::Site;
+use lilt_testbed_env::Testbed;
 
 const POD: &str = "apiVersion: v1
 kind: Pod
@@ -19,9 +19,9 @@ spec:
 ";
 
 #[test]
-fn files_names_and_what_containers_run() {
+fn docker_build_arguments_change_files_names_and_command() {
     let site = Site::new("docker-build");
-    let (image, registry) = (site.image(), Bed::get().registry());
+    let (image, registry) = (site.image(), Testbed::get().registry());
     site.project.write("pod.yaml", &POD.replace("IMAGE", image));
     site.project.write("app/notes.md", "ignored\n");
     site.project.write("other/file", "not among only\n");
@@ -43,23 +43,23 @@ k8s_yaml('pod.yaml')
         ),
     );
     let lilt = site.up().start();
-    lilt.wait_for_words("web", "hello ./app/words.txt ./app/www/index.html");
+    lilt.wait_for_log_line("web", "hello ./app/words.txt ./app/www/index.html");
     // The names: in the pod and its variables by content, and those that were asked for.
     let deployed = site.read("pod/web", ".spec.containers[0].image");
     assert!(deployed.starts_with(&format!("{registry}/{image}:tilt-")), "{deployed}");
-    lilt.wait_for_words("web", &deployed);
-    lilt.wait_for_words("web", &format!("{image}-other"));
+    lilt.wait_for_log_line("web", &deployed);
+    lilt.wait_for_log_line("web", &format!("{image}-other"));
     assert_eq!(
         site.read("pod/web", ".spec.containers[0].command"),
         format!("[\"sh\",\"-c\",\"cat /said; echo $PROXY; echo $OTHER; echo $0 $@; exec sleep 987\"]")
     );
     assert_eq!(site.read("pod/web", ".spec.containers[0].args"), "[\"the\",\"args\"]");
-    lilt.wait_for_words("web", "the args");
+    lilt.wait_for_log_line("web", "the args");
     for tag in [format!("{registry}/{image}:mine"), format!("{image}:second")] {
-        let same = |name: &str| Bed::get().docker(&["image", "inspect", "--format", "{{.Id}}", name]);
+        let same = |name: &str| Testbed::get().docker(&["image", "inspect", "--format", "{{.Id}}", name]);
         assert_eq!(same(&tag), same(&deployed), "{tag}");
     }
-    // What is not seen triggers nothing; what is does.
+    // Ignored files trigger nothing; others do.
     site.project.write("other/file", "changed\n");
     site.project.write("app/notes.md", "changed\n");
     site.project.write("app/words.txt", "changed\n");
@@ -67,9 +67,9 @@ k8s_yaml('pod.yaml')
     lilt.quit();
 }
 
-/// For another machine than the bed's: nothing of it runs here.
+/// For another platform than the test bed's, so it is only built.
 #[test]
-fn images_are_for_the_platform_that_is_asked_for() {
+fn image_is_built_for_requested_platform() {
     let site = Site::new("platform");
     let image = site.image();
     let dockerfile = format!("dockerfile_contents='FROM scratch\\nCOPY words.txt /{image}\\n'");
@@ -82,17 +82,17 @@ fn images_are_for_the_platform_that_is_asked_for() {
         let yaml = site.yaml(name, &format!("{image}-{name}")).replacen("spec:", "spec:\n  replicas: 0", 1);
         site.project.write(&format!("{name}.yaml"), &yaml);
     }
-    let ended = site.ci().variable("DOCKER_DEFAULT_PLATFORM", "linux/arm64").run().clean(0);
+    let ended = site.ci().variable("DOCKER_DEFAULT_PLATFORM", "linux/arm64").run().expect_clean_exit(0);
     for (name, expected) in [("given", "s390x"), ("default", "arm64")] {
         let deployed = site.read(&format!("deployment/{name}"), ".spec.template.spec.containers[0].image");
-        let found = Bed::get().docker(&["image", "inspect", "--format", "{{.Architecture}}", &deployed]);
+        let found = Testbed::get().docker(&["image", "inspect", "--format", "{{.Architecture}}", &deployed]);
         assert_eq!(found.trim(), expected, "{deployed}\n{}", ended.output());
     }
 }
 
-/// What cannot be built says what is missing, at its place; the rest goes on.
+/// A missing build input is reported with its location; other resources continue.
 #[test]
-fn what_is_missing_is_told_at_its_place() {
+fn missing_build_argument_is_reported_with_location() {
     let site = Site::new("docker-missing");
     let image = site.image();
     let other = "local_resource('other', 'cat text', deps=['text'])\n";
@@ -105,7 +105,7 @@ fn what_is_missing_is_told_at_its_place() {
     lilt.wait_for_line("Tiltfile:1");
 
     tiltfile(&format!("docker_build('{image}', 'nowhere', dockerfile='app/Dockerfile')"));
-    lilt.wait_for_words("other", "text");
+    lilt.wait_for_log_line("other", "text");
     let missing = lilt.wait_for_line("web │ ERROR: Build Failed: the build context ");
     assert!(missing.ends_with("nowhere does not exist"), "{missing}");
     lilt.wait_for_line("web │ hint: the second argument of docker_build is a directory");

@@ -1,14 +1,14 @@
 //! Several clusters in one session.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Start;
 use lilt_e2e::page::get;
-use lilt_testbed_env::{Bed, Namespace, eventually, free_port};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Namespace, Testbed, eventually, free_port};
 
 /// A site whose kubeconfig has two more contexts: one that leads to another namespace, and one that leads nowhere.
 fn site(topic: &str) -> (Site, Namespace) {
     let site = Site::new(topic);
-    let far = Bed::get().namespace("far");
+    let far = Testbed::get().namespace("far");
     let kubectl = |arguments: &[&str]| site.namespace.kubectl(arguments);
     let user = kubectl(&["config", "view", "-o", "jsonpath={.contexts[0].context.user}"]);
     let (user, namespace) = (format!("--user={}", user.trim()), format!("--namespace={}", far.name()));
@@ -19,13 +19,13 @@ fn site(topic: &str) -> (Site, Namespace) {
 }
 
 fn cluster(lilt: &lilt_e2e::lilt::Lilt, site: &Site, name: &str) -> serde_json::Value {
-    let asked = Start::new(&site.project, &["get", "cluster", name, "-o", "json"]).beside(lilt);
+    let asked = Start::new(&site.project, &["get", "cluster", name, "-o", "json"]).with_home_of(lilt);
     let ended = asked.run();
     serde_json::from_str(&ended.stdout()).unwrap_or_else(|_| panic!("{}", ended.output()))
 }
 
 #[test]
-fn each_has_its_own_connection_and_status() {
+fn each_cluster_has_its_own_connection_and_status() {
     let (site, far) = site("clusters");
     let port = free_port();
     site.project.write("far.yaml", &site.yaml("far", site.image()));
@@ -50,7 +50,7 @@ fn each_has_its_own_connection_and_status() {
     serves("one");
     far.kubectl(&["get", "deployment/far", "configmap/by-command"]);
     assert!(!site.exists("deployment/far") && !site.exists("configmap/by-command"));
-    // What cannot be reached is told where it belongs, and keeps nobody else.
+    // An unreachable cluster is reported at its resource, and does not block others.
     let lost = lilt.wait_until("lost", "waits for its cluster", |it| {
         it["status"]["waiting"]["reason"] == "waiting-for-cluster"
     });
@@ -65,14 +65,14 @@ fn each_has_its_own_connection_and_status() {
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
     serves("two");
-    // And what is deleted behind our back is missed where it was.
+    // Drift is reported for the right cluster.
     far.kubectl(&["delete", "deployment/far"]);
     lilt.wait_until("far", "is missed", |it| {
         it["metadata"]["annotations"]["lilt.dev/drift"].as_str().is_some_and(|it| it.contains("deleted"))
     });
     lilt.click("far");
     lilt.wait_until_ready("far");
-    // One that moves is deleted where it was.
+    // A resource that moves to another cluster is deleted in the former one.
     site.project
         .write("Tiltfile", &tiltfile.replace("k8s_resource('far', context='edge'", "k8s_resource('far'"));
     eventually("it has moved", || {
@@ -84,11 +84,11 @@ fn each_has_its_own_connection_and_status() {
     lilt.wait_until_ready("far");
     lilt.quit();
 
-    let plan = Start::new(&site.project, &["plan"]).on(&site.namespace).run().clean(1);
+    let plan = Start::new(&site.project, &["plan"]).in_namespace(&site.namespace).run().expect_clean_exit(1);
     for words in ["far (context edge)\n", "change  far:deployment", "refused lost:deployment"] {
         assert!(plan.output().contains(words), "no {words:?} in {}", plan.output());
     }
-    let ended = site.down().run().clean(1);
+    let ended = site.down().run().expect_clean_exit(1);
     assert!(ended.output().contains("of the context edge"), "{}", ended.output());
     assert!(ended.stderr().contains("127.0.0.1:9"), "{}", ended.stderr());
     assert!(far.get("deployment/far").is_err(), "deleted");
@@ -97,23 +97,23 @@ fn each_has_its_own_connection_and_status() {
 }
 
 #[test]
-fn a_context_that_is_named_is_guarded_like_any_other() {
+fn named_context_must_be_allowed() {
     let (site, _far) = site("guarded");
     site.namespace.kubectl(&["config", "set-cluster", "acme", "--server=https://127.0.0.1:9"]);
     site.namespace.kubectl(&["config", "set-context", "production", "--cluster=acme"]);
     site.project.write("web.yaml", &site.idle("web"));
     site.project.write("Tiltfile", "k8s_yaml('web.yaml')\nk8s_resource('web', context='production')\n");
-    let complaint = site.ci().run().clean(1).stderr();
+    let complaint = site.ci().run().expect_clean_exit(1).stderr();
     assert!(complaint.contains("Tiltfile:2:1: Stop! production might be production"), "{complaint}");
     site.project.write("Tiltfile", "k8s_yaml('web.yaml')\nk8s_resource('web', context='egde')\n");
-    let complaint = site.ci().run().clean(1).stderr();
+    let complaint = site.ci().run().expect_clean_exit(1).stderr();
     assert!(complaint.contains("kubeconfig has no context named egde"), "{complaint}");
     assert!(complaint.contains("did you mean edge?"), "{complaint}");
 }
 
-/// The same manifest, in two places at once: what happens to one is none of the other's business.
+/// The same manifest in two clusters: the resources are independent.
 #[test]
-fn one_manifest_goes_into_two_contexts() {
+fn one_manifest_is_deployed_to_two_contexts() {
     let (site, far) = site("twice");
     let map = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\n";
     let service = "---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}, ports: [{port: 80}]}\n";
@@ -139,13 +139,13 @@ fn one_manifest_goes_into_two_contexts() {
     assert!(site.exists("deployment/web"));
     lilt.click("far");
     lilt.wait_until_ready("far");
-    Start::new(&site.project, &["disable", "far"]).beside(&lilt).run().clean(0);
+    Start::new(&site.project, &["disable", "far"]).with_home_of(&lilt).run().expect_clean_exit(0);
     eventually("it is gone there", || all.iter().all(|object| far.get(object).is_err()).then_some(()));
     assert!(all.iter().all(|object| site.exists(object)), "and only there");
-    Start::new(&site.project, &["enable", "far"]).beside(&lilt).run().clean(0);
+    Start::new(&site.project, &["enable", "far"]).with_home_of(&lilt).run().expect_clean_exit(0);
     lilt.wait_until_ready("far");
     lilt.wait_until_ready("near");
     lilt.quit();
-    site.down().run().clean(0);
+    site.down().run().expect_clean_exit(0);
     assert!(all.iter().all(|object| far.get(object).is_err() && !site.exists(object)), "deleted in both");
 }

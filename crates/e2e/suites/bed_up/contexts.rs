@@ -1,15 +1,15 @@
-//! One context for the whole session, whatever kubeconfig says meanwhile.
+//! A session keeps its context, whatever changes in the kubeconfig.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Start;
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually};
 
 #[test]
-fn a_session_stays_with_the_context_it_began_with_and_tells_of_another() {
+fn session_keeps_its_context_and_reports_a_switch() {
     let site = Site::new("pinned");
     site.project.write("web.yaml", &site.idle("web"));
     let tiltfile = "k8s_yaml('web.yaml')\nprint('the context is ' + k8s_context())\n\
@@ -23,17 +23,17 @@ fn a_session_stays_with_the_context_it_began_with_and_tells_of_another() {
     kubectl(&["config", "set-context", "elsewhere", "--cluster=elsewhere", "--user=nobody"]);
     kubectl(&["config", "use-context", "elsewhere"]);
     lilt.wait_for_line("kubeconfig now selects the context elsewhere; this session stays with kind-lilt");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("text", "asked again\n");
     site.project.write("Tiltfile", &format!("{tiltfile}print('loaded again')\n"));
-    lilt.wait_for_line_after(place, "loaded again");
-    lilt.wait_for_words_after(place, "ask", "asked again");
-    let since = lilt.output_after(place);
+    lilt.wait_for_line_after(output_end, "loaded again");
+    lilt.wait_for_log_line_after(output_end, "ask", "asked again");
+    let since = lilt.output_after(output_end);
     assert!(since.contains("the context is kind-lilt") && since.contains("local says kind-lilt"), "{since}");
     assert!(!since.contains("elsewhere"), "{since}");
-    // And what is deployed goes where it went before.
+    // Later deployments use the same context.
     site.project.write("web.yaml", &site.idle("web").replace("987", "654"));
-    lilt.wait_for_line_after(place, "web:deployment");
+    lilt.wait_for_line_after(output_end, "web:deployment");
     kubectl(&["config", "use-context", "kind-lilt"]);
     lilt.wait_for_line("selects the context kind-lilt again");
     eventually("it is deployed", || {
@@ -43,19 +43,19 @@ fn a_session_stays_with_the_context_it_began_with_and_tells_of_another() {
 }
 
 #[test]
-fn who_deploys_nothing_needs_no_kubeconfig() {
+fn kubeconfig_is_not_needed_without_objects() {
     let site = Site::new("none");
     site.project.write("Tiltfile", "local('echo loaded')\nlocal_resource('job', 'echo done')\n");
-    // Whoever reads this waits for ever.
+    // Reading this blocks forever.
     let endless = site.project.file("endless");
     let made = std::process::Command::new("mkfifo").arg(&endless).status();
     assert!(made.is_ok_and(|status| status.success()));
-    let ended = site.ci().variable("KUBECONFIG", &endless).run().clean(0);
+    let ended = site.ci().variable("KUBECONFIG", &endless).run().expect_clean_exit(0);
     assert!(ended.output().contains("loaded") && ended.output().contains("done"), "{}", ended.output());
-    site.down().variable("KUBECONFIG", &endless).run().clean(0);
+    site.down().variable("KUBECONFIG", &endless).run().expect_clean_exit(0);
 }
 
-/// A kubeconfig of somebody who may do what he likes in his namespace and nothing elsewhere.
+/// A kubeconfig with all permissions in one namespace, and none elsewhere.
 fn limited(site: &Site) -> std::path::PathBuf {
     let kubectl = |arguments: &[&str]| site.namespace.kubectl(arguments);
     kubectl(&["create", "serviceaccount", "worker"]);
@@ -66,14 +66,14 @@ fn limited(site: &Site) -> std::path::PathBuf {
     std::fs::copy(site.namespace.kubeconfig(), &path).expect("a kubeconfig can be copied");
     let file = path.to_string_lossy().into_owned();
     let user = kubectl(&["config", "view", "-o", "jsonpath={.users[0].name}"]);
-    let bed = Bed::get();
-    bed.kubectl(&["--kubeconfig", &file, "config", "delete-user", &user]);
-    bed.kubectl(&["--kubeconfig", &file, "config", "set-credentials", &user, "--token", token.trim()]);
+    let testbed = Testbed::get();
+    testbed.kubectl(&["--kubeconfig", &file, "config", "delete-user", &user]);
+    testbed.kubectl(&["--kubeconfig", &file, "config", "set-credentials", &user, "--token", token.trim()]);
     path
 }
 
 #[test]
-fn rights_in_the_namespace_suffice() {
+fn namespace_rights_suffice() {
     let site = Site::new("limited");
     let kubeconfig = limited(&site);
     site.project.write("web.yaml", &site.idle("web"));
@@ -88,7 +88,7 @@ fn rights_in_the_namespace_suffice() {
     assert!(!lilt.output().contains("forbidden"), "{}", lilt.output());
     lilt.click("web");
     lilt.wait_until_ready("web");
-    // What is not allowed is told, and the rest goes on.
+    // What is forbidden is reported, and the rest continues.
     let other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: default}\n";
     site.project.write("other.yaml", other);
     site.project.write("Tiltfile", "k8s_yaml(['web.yaml', 'other.yaml'])\n");
@@ -98,9 +98,9 @@ fn rights_in_the_namespace_suffice() {
     lilt.quit();
 }
 
-/// Whoever logs in again while lilt runs need not start it again.
+/// After a new login lilt needs no restart.
 #[test]
-fn another_login_for_the_same_context_is_taken() {
+fn changed_login_of_context_is_used() {
     let site = Site::new("login");
     let kubeconfig = limited(&site);
     let show = "kubectl config view --raw -o \"jsonpath={.users[0].user.token}\" | sha256sum; cat text";
@@ -110,21 +110,21 @@ fn another_login_for_the_same_context_is_taken() {
     site.project.write("Tiltfile", &tiltfile);
     let lilt = site.up().variable("KUBECONFIG", &kubeconfig).start();
     lilt.wait_until_ready("web");
-    lilt.wait_for_words("ask", "first");
+    lilt.wait_for_log_line("ask", "first");
     let token = site.namespace.kubectl(&["create", "token", "worker", "--duration=3h"]);
     let token = token.trim();
     let file = kubeconfig.to_string_lossy().into_owned();
-    let bed = Bed::get();
-    let user = bed.kubectl(&["--kubeconfig", &file, "config", "view", "-o", "jsonpath={.users[0].name}"]);
-    bed.kubectl(&["--kubeconfig", &file, "config", "set-credentials", &user, "--token", token]);
+    let testbed = Testbed::get();
+    let user = testbed.kubectl(&["--kubeconfig", &file, "config", "view", "-o", "jsonpath={.users[0].name}"]);
+    testbed.kubectl(&["--kubeconfig", &file, "config", "set-credentials", &user, "--token", token]);
     lilt.wait_for_line("kubeconfig has another login for the context kind-lilt: it is used from now on");
     // So do commands.
     site.project.write("text", "second\n");
-    lilt.wait_for_words("ask", "second");
+    lilt.wait_for_log_line("ask", "second");
     let digest =
         std::process::Command::new("sh").args(["-c", "printf %s \"$0\" | sha256sum", token]).output();
     let digest = String::from_utf8(digest.expect("sh runs").stdout).expect("digits");
-    lilt.wait_for_words("ask", digest.trim_end());
+    lilt.wait_for_log_line("ask", digest.trim_end());
     site.project.write("web.yaml", &site.idle("web").replace("987", "654"));
     eventually("it is deployed", || {
         site.namespace.kubectl(&["get", "deployment/web", "-o", "yaml"]).contains("sleep 654").then_some(())
@@ -134,7 +134,7 @@ fn another_login_for_the_same_context_is_taken() {
 
 /// As a pod would see it: in a mount namespace of its own, where kubelet has put a token.
 #[test]
-fn a_pod_meets_the_cluster_it_runs_in() {
+fn lilt_in_pod_uses_its_own_cluster() {
     let site = Site::new("within");
     let _ = limited(&site);
     let token = site.namespace.kubectl(&["create", "token", "worker"]);
@@ -161,7 +161,7 @@ fn a_pod_meets_the_cluster_it_runs_in() {
     );
     let run = || {
         Start::program(Path::new("/usr/bin/unshare"), &site.project, &["-m", "sh", "-c", &script])
-            .on(&site.namespace)
+            .in_namespace(&site.namespace)
             .variable("KUBECONFIG", site.project.file("missing"))
             .variable("KUBERNETES_SERVICE_HOST", host)
             .variable("KUBERNETES_SERVICE_PORT", port)
@@ -223,5 +223,9 @@ fn local_name_with_a_public_address_warns_in_up_and_down() {
     lilt.wait_until_ready("uncategorized");
     lilt.wait_for_line(&warning);
     lilt.quit();
-    site.down().run().clean(0).says(&format!("WARNING: {warning}")).says("→ ConfigMap/one\n");
+    site.down()
+        .run()
+        .expect_clean_exit(0)
+        .expect_output(&format!("WARNING: {warning}"))
+        .expect_output("→ ConfigMap/one\n");
 }

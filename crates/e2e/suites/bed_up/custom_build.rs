@@ -1,8 +1,8 @@
-//! Images that commands of the user's build.
+//! Images built by `custom_build`.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Start;
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually};
 
 /// Deploys the site's image and forwards to it.
 fn deploy(site: &Site) -> String {
@@ -19,9 +19,9 @@ fn has_failed(resource: &serde_json::Value) -> bool {
 }
 
 #[test]
-fn a_command_builds_on_another_image_and_takes_live_updates() {
+fn custom_build_uses_base_image_and_takes_live_updates() {
     let site = Site::new("custom");
-    let (registry, image) = (Bed::get().registry(), site.image());
+    let (registry, image) = (Testbed::get().registry(), site.image());
     let tiltfile = format!(
         "os.putenv('SET_BY_TILTFILE', 'too')\n\
          docker_build('{image}-base', 'base')\n\
@@ -38,11 +38,11 @@ fn a_command_builds_on_another_image_and_takes_live_updates() {
     lilt.wait_until_ready("web");
     site.serves("one");
     lilt.wait_for_line(&format!("STEP 3/5 — Building Custom Build: [{image}]"));
-    lilt.wait_for_words("web", "built by me");
-    let told = site.project.read("told");
+    lilt.wait_for_log_line("web", "built by me");
+    let message = site.project.read("told");
     let value = |name: &str| {
-        let line = told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-        line.unwrap_or_else(|| panic!("{name} is not in\n{told}")).to_owned()
+        let line = message.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        line.unwrap_or_else(|| panic!("{name} is not in\n{message}")).to_owned()
     };
     let tag = value("EXPECTED_TAG");
     assert!(tag.strip_prefix("tilt-build-").is_some_and(|time| time.parse::<u64>().is_ok()), "{tag}");
@@ -50,7 +50,7 @@ fn a_command_builds_on_another_image_and_takes_live_updates() {
     assert_eq!(value("EXPECTED_IMAGE"), image);
     assert_eq!((value("EXPECTED_REGISTRY"), value("REGISTRY_HOST")), (registry.into(), registry.into()));
     assert_eq!(value("TILT_IMAGE_MAP_0"), format!("{image}-base"));
-    assert!(value("TILT_IMAGE_0").starts_with(&format!("{registry}/{image}-base:tilt-")), "{told}");
+    assert!(value("TILT_IMAGE_0").starts_with(&format!("{registry}/{image}-base:tilt-")), "{message}");
     assert_eq!((value("MINE"), value("SET_BY_TILTFILE")), ("me".to_owned(), "too".to_owned()));
     assert!(deployed(&site).starts_with(&format!("{registry}/{image}:tilt-")), "by its content");
     assert!(!deployed(&site).contains("tilt-build-"), "by its content");
@@ -60,19 +60,19 @@ fn a_command_builds_on_another_image_and_takes_live_updates() {
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
     assert_eq!(site.only_pod(), pod);
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("app/custom.Dockerfile", "ARG BASE\nFROM $BASE\nCOPY www /more\nENV MORE=1\n");
-    lilt.wait_for_line_after(place, "STEP 1/3 — Building Custom Build");
+    lilt.wait_for_line_after(output_end, "STEP 1/3 — Building Custom Build");
     eventually("another pod serves", || (site.only_pod() != pod).then_some(()));
     site.serves("two");
     lilt.quit();
 }
 
-/// A tag of the command's own, and a push of its own: what is deployed has a tag by content all the same.
+/// With its own tag and push, the deployed image still has a content tag.
 #[test]
-fn a_command_may_tag_and_push_itself() {
+fn custom_build_may_tag_and_push() {
     let site = Site::new("custom-tag");
-    let (registry, image) = (Bed::get().registry(), site.image());
+    let (registry, image) = (Testbed::get().registry(), site.image());
     let tiltfile = format!(
         "custom_build('{image}', ['docker', 'build', '-q', '-t', '{image}:mine', 'app'], deps=['app'], tag='mine')\n{}",
         deploy(&site)
@@ -85,15 +85,15 @@ fn a_command_may_tag_and_push_itself() {
     let by_content = deployed(&site);
     assert!(by_content.starts_with(&format!("{registry}/{image}:tilt-")), "{by_content}");
 
-    // It says itself what it built, and pushes it.
-    let place = lilt.place();
+    // It reports its image in a file, and pushes it.
+    let output_end = lilt.output_end();
     let build = "docker build -q -t $REF app && docker push -q $REF && echo $REF > ref";
     let build = build.replace("$REF", &format!("{registry}/{image}:own"));
     let own =
         |more: &str| format!("custom_build('{image}', '{build}', deps=['app'], {more})\n{}", deploy(&site));
     site.project.write("Tiltfile", &own("outputs_image_ref_to='ref', disable_push=True"));
-    lilt.wait_for_line_after(place, "Skipping push: custom_build() configured to handle push itself");
-    lilt.wait_for_line_after(place, "STEP 2/2 — Deploying");
+    lilt.wait_for_line_after(output_end, "Skipping push: custom_build() configured to handle push itself");
+    lilt.wait_for_line_after(output_end, "STEP 2/2 — Deploying");
     eventually("the image of that name is deployed", || {
         (deployed(&site) == format!("{registry}/{image}:own")).then_some(())
     });
@@ -102,18 +102,18 @@ fn a_command_may_tag_and_push_itself() {
     // What is noted of an image whose name stays is lilt's own business.
     let noted = site.namespace.kubectl(&["get", "deployment/web", "-o", "yaml"]);
     assert!(noted.contains("lilt.dev/image-content"), "{noted}");
-    let plan = Start::new(&site.project, &["plan"]).on(&site.namespace).run().stdout();
+    let plan = Start::new(&site.project, &["plan"]).in_namespace(&site.namespace).run().stdout();
     assert!(plan.contains("web:deployment") && !plan.contains("image-content"), "{plan}");
 
-    // Nobody looks for it in the engine.
-    let place = lilt.place();
+    // It is not expected in the engine.
+    let output_end = lilt.output_end();
     let remote = format!(
         "custom_build('{image}', 'docker build -q -t $EXPECTED_REF app && docker push -q $EXPECTED_REF && \
          docker image rm -f $EXPECTED_REF', deps=['app'], skips_local_docker=True)\n{}",
         deploy(&site)
     );
     site.project.write("Tiltfile", &remote);
-    lilt.wait_for_line_after(place, "Skipping push");
+    lilt.wait_for_line_after(output_end, "Skipping push");
     eventually("the image with the tag that was told is deployed", || {
         deployed(&site).contains(":tilt-build-").then_some(())
     });
@@ -123,9 +123,9 @@ fn a_command_may_tag_and_push_itself() {
 
 /// What it pushes under the name that it was told is deployed so, in variables and with arguments, too.
 #[test]
-fn what_a_command_pushes_is_deployed_as_the_tiltfile_says() {
+fn custom_build_pushed_image_reaches_env_and_args() {
     let site = Site::new("custom-args");
-    let (registry, image) = (Bed::get().registry(), site.image());
+    let (registry, image) = (Testbed::get().registry(), site.image());
     let own = format!("image: {image}, env: [{{name: OWN, value: {image}}}]}}");
     site.project.write("web.yaml", &site.yaml("web", image).replace(&format!("image: {image}}}"), &own));
     let with = |build: &str| {
@@ -136,18 +136,18 @@ fn what_a_command_pushes_is_deployed_as_the_tiltfile_says() {
         );
         move |arguments: &str| tiltfile.replace("ARGUMENTS", arguments)
     };
-    let told = with("docker build -q -t $EXPECTED_REF app && docker push -q $EXPECTED_REF");
-    site.project.write("Tiltfile", &told("disable_push=True"));
+    let message = with("docker build -q -t $EXPECTED_REF app && docker push -q $EXPECTED_REF");
+    site.project.write("Tiltfile", &message("disable_push=True"));
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     let first = deployed(&site);
     assert!(first.starts_with(&format!("{registry}/{image}:tilt-build-")), "{first}");
-    lilt.wait_for_words("web", &format!("it is {first}"));
-    // What is ignored causes nothing.
-    let place = lilt.place();
+    lilt.wait_for_log_line("web", &format!("it is {first}"));
+    // Ignored files trigger nothing.
+    let output_end = lilt.output_end();
     site.project.write("app/notes.md", "ignored\n");
     site.project.write("app/words.txt", "changed\n");
-    lilt.wait_for_line_after(place, "1 File Changed: [app/words.txt]");
+    lilt.wait_for_line_after(output_end, "1 File Changed: [app/words.txt]");
 
     // It says itself where it is, and the engine never had it.
     let remote = format!("{registry}/{image}:remote");
@@ -155,13 +155,13 @@ fn what_a_command_pushes_is_deployed_as_the_tiltfile_says() {
         "docker build -q -t {remote} app && docker push -q {remote} && docker image rm -f {remote} && echo {remote} > ref"
     );
     site.project.write("Tiltfile", &with(&build)("skips_local_docker=True, outputs_image_ref_to='ref'"));
-    lilt.wait_for_words("web", &format!("it is {remote}"));
+    lilt.wait_for_log_line("web", &format!("it is {remote}"));
     assert_eq!(deployed(&site), remote);
     lilt.quit();
 }
 
 #[test]
-fn what_a_command_did_not_do_is_told() {
+fn custom_build_without_image_is_reported() {
     let site = Site::new("custom-bad");
     let image = site.image();
     let with = |build: &str| {
@@ -170,8 +170,8 @@ fn what_a_command_did_not_do_is_told() {
     };
     with("'echo half way; exit 7'");
     let lilt = site.up().start();
-    lilt.wait_for_words("web", "half way");
-    lilt.wait_for_words(
+    lilt.wait_for_log_line("web", "half way");
+    lilt.wait_for_log_line(
         "web",
         "ERROR: Build Failed: Custom build \"echo half way; exit 7\" failed: exit status 7",
     );
@@ -189,14 +189,14 @@ fn what_a_command_did_not_do_is_told() {
     lilt.wait_for_line("was invalid: ");
     assert!(!site.exists("deployment/web"));
 
-    // One that takes too long is ended by the next save.
+    // A running command is cancelled by the next save.
     with("'echo begun; exec sleep 987'");
-    lilt.wait_for_words("web", "begun");
+    lilt.wait_for_log_line("web", "begun");
     let sleeping = lilt.processes();
     assert!(!sleeping.is_empty());
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     with("'docker build -q -t $EXPECTED_REF app', entrypoint=['sleep', '987']");
-    lilt.wait_for_line_after(place, "Successfully loaded Tiltfile");
+    lilt.wait_for_line_after(output_end, "Successfully loaded Tiltfile");
     site.project.write("app/words.txt", "newer\n");
     lilt.wait_until_ready("web");
     assert!(lilt.processes().iter().all(|pid| !sleeping.contains(pid)));
@@ -205,7 +205,7 @@ fn what_a_command_did_not_do_is_told() {
 
 /// `command=':'`: nothing is built, the YAML's image stays, and files go into its containers.
 #[test]
-fn a_command_that_does_nothing_means_live_update_only() {
+fn custom_build_noop_means_live_update_only() {
     let site = Site::new("custom-none");
     let container = "image: busybox, command: [sh, -c, 'mkdir /www; exec httpd -f -p 8080 -h /www']}";
     site.project.write("web.yaml", &site.yaml("web", "busybox").replace("image: busybox}", container));
@@ -222,7 +222,7 @@ fn a_command_that_does_nothing_means_live_update_only() {
     site.serves("two");
     assert_eq!(site.only_pod(), pod);
     lilt.has_lines("Building", 0);
-    // A container that started again has it, too.
+    // A restarted container has it, too.
     site.namespace.kubectl(&["delete", "pod", &pod]);
     eventually("another pod is there", || (site.only_pod() != pod).then_some(()));
     site.serves("two");
@@ -230,7 +230,7 @@ fn a_command_that_does_nothing_means_live_update_only() {
 }
 
 #[test]
-fn first_build_is_not_given_up_for_files_that_a_local_resource_writes() {
+fn first_build_is_not_cancelled_by_generated_files() {
     let site = Site::new("produced");
     let tiltfile = format!(
         "local_resource('gen', 'until [ -e building ]; do sleep 0.1; done; echo two > app/www/index.html; \

@@ -1,9 +1,9 @@
-//! Deployments by commands of the user's, and helm through them.
+//! `k8s_custom_deploy` and `helm_resource`.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Lilt;
 use lilt_e2e::page::post;
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually};
 use serde_json::json;
 
 fn switch(lilt: &Lilt, enable: &[&str], disable: &[&str]) {
@@ -16,7 +16,7 @@ fn gone(site: &Site, object: &str) {
 }
 
 #[test]
-fn a_command_deploys_what_was_built_and_another_deletes_it() {
+fn custom_deploy_deploys_built_image_and_deletes() {
     let site = Site::new("deploy");
     let image = site.image();
     let tiltfile = format!(
@@ -32,30 +32,30 @@ fn a_command_deploys_what_was_built_and_another_deletes_it() {
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     site.serves("one");
-    lilt.wait_for_words("web", &format!("me deploys {image}"));
+    lilt.wait_for_log_line("web", &format!("me deploys {image}"));
     lilt.wait_for_line("→ web:deployment");
     let container = ".spec.template.spec.containers[0].image";
     let deployed = site.read("deployment/web", container);
-    assert!(deployed.starts_with(&format!("{}/{image}:tilt-", Bed::get().registry())), "{deployed}");
+    assert!(deployed.starts_with(&format!("{}/{image}:tilt-", Testbed::get().registry())), "{deployed}");
 
     // The image takes live updates as any other; what the command depends on runs it again.
     let pod = site.only_pod();
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
     assert_eq!(site.only_pod(), pod);
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     let yaml = site.yaml("web", "IMAGE").replace("image:", "env: [{name: MORE, value: 'yes'}], image:");
     site.project.write("web.yaml", &yaml);
-    lilt.wait_for_words_after(place, "web", "1 File Changed: [web.yaml]");
+    lilt.wait_for_log_line_after(output_end, "web", "1 File Changed: [web.yaml]");
     eventually("another pod is there", || (site.only_pod() != pod).then_some(()));
     site.serves("two");
     lilt.wait_until_ready("web");
 
-    // Somebody asks for it: made anew.
+    // A trigger recreates it.
     let uid = site.read("deployment/web", ".metadata.uid");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     lilt.click("web");
-    lilt.wait_for_words_after(place, "web", "deleting");
+    lilt.wait_for_log_line_after(output_end, "web", "deleting");
     eventually("it is another deployment", || {
         let read = ["get", "deployment/web", "-o", "jsonpath={.metadata.uid}"];
         site.namespace.try_kubectl(&read).ok().filter(|now| *now != uid)
@@ -74,7 +74,7 @@ fn a_command_deploys_what_was_built_and_another_deletes_it() {
 }
 
 #[test]
-fn what_is_not_built_here_takes_live_updates_by_its_container_or_image() {
+fn custom_deploy_takes_live_updates_by_selector() {
     for (topic, selector) in
         [("by-name", "container_selector='main'"), ("by-image", "image_selector='busybox'")]
     {
@@ -95,16 +95,16 @@ fn what_is_not_built_here_takes_live_updates_by_its_container_or_image() {
         site.serves("two");
         assert_eq!(site.only_pod(), pod);
         lilt.has_lines("Running cmd: kubectl apply", 1);
-        let place = lilt.place();
+        let output_end = lilt.output_end();
         site.project.write("app/words.txt", "beside the sync\n");
-        lilt.wait_for_line_after(place, "Running cmd: kubectl apply");
+        lilt.wait_for_line_after(output_end, "Running cmd: kubectl apply");
         lilt.wait_until_ready("web");
         lilt.quit();
     }
 }
 
 #[test]
-fn what_a_command_did_wrong_is_told() {
+fn custom_deploy_errors_are_reported() {
     let site = Site::new("deploy-bad");
     let with = |apply: &str| {
         let deploy = format!("k8s_custom_deploy('web', apply_cmd='{apply}', delete_cmd='true', deps=[])\n");
@@ -112,18 +112,18 @@ fn what_a_command_did_wrong_is_told() {
     };
     with("echo half; echo to the log >&2; exit 7");
     let lilt = site.up().start();
-    lilt.wait_for_words("web", "ERROR: Build Failed: apply command failed: exit status 7");
-    lilt.wait_for_words("web", "to the log");
-    lilt.wait_for_words("web", "half");
+    lilt.wait_for_log_line("web", "ERROR: Build Failed: apply command failed: exit status 7");
+    lilt.wait_for_log_line("web", "to the log");
+    lilt.wait_for_log_line("web", "half");
     with("echo installed");
     lilt.wait_for_line("apply command returned malformed YAML: ");
     with("echo {apiVersion: v1, kind: Service, metadata: {name: nobody}}");
     lilt.wait_for_line("ERROR: Build Failed: nobody:service is not in the cluster");
     with("exec sleep 987");
-    lilt.wait_for_words("web", "ERROR: Build Failed: apply command timed out after 2s");
+    lilt.wait_for_log_line("web", "ERROR: Build Failed: apply command timed out after 2s");
     lilt.wait_for_line("hint: update_settings(k8s_upsert_timeout_secs=…) gives it more time");
     assert!(lilt.processes().is_empty(), "it was ended");
-    // Nothing is no mistake: a chart may be empty.
+    // Empty output is valid: a chart may be empty.
     with("true");
     lilt.wait_until_ready("web");
     lilt.quit();
@@ -161,7 +161,7 @@ fn helm_installs_upgrades_and_uninstalls() {
     site.serves("two");
     lilt.wait_until_ready("site");
 
-    // Of what a command deploys, anything that is gone is missed, and comes back with the next update.
+    // Deleted objects of a command are drift, and recreated by the next update.
     site.namespace.kubectl(&["delete", "configmap", "note"]);
     lilt.wait_for_line("was deleted in the cluster; the next update puts it right");
     site.project.write("chart/values.yaml", "image: {repository: none, tag: none}\nnote: third\n");
@@ -171,8 +171,8 @@ fn helm_installs_upgrades_and_uninstalls() {
     });
     lilt.wait_until_ready("site");
 
-    // And so is what somebody changes of what the chart says, and not what it leaves open.
-    let place = lilt.place();
+    // So are changes of fields that the chart sets, but not of others.
+    let output_end = lilt.output_end();
     site.namespace.kubectl(&["scale", "deployment/web", "--replicas=2"]);
     site.namespace.kubectl(&[
         "patch",
@@ -180,15 +180,15 @@ fn helm_installs_upgrades_and_uninstalls() {
         "-p",
         "{\"data\":{\"note\":\"mine\",\"more\":\"mine\"}}",
     ]);
-    let told = lilt.wait_for_line_after(place, "was changed in the cluster");
-    assert!(told.contains("data.note: third → mine") && !told.contains("more"), "{told}");
+    let message = lilt.wait_for_line_after(output_end, "was changed in the cluster");
+    assert!(message.contains("data.note: third → mine") && !message.contains("more"), "{message}");
     site.project.write("chart/values.yaml", "image: {repository: none, tag: none}\nnote: fourth\n");
     eventually("it is put right", || (site.read("configmap/note", ".data.note") == "fourth").then_some(()));
     lilt.wait_until("site", "has no drift", |it| it["metadata"]["annotations"]["lilt.dev/drift"].is_null());
     lilt.wait_until_ready("site");
     lilt.quit();
     assert!(site.exists("deployment/web"));
-    site.down().run().clean(0);
+    site.down().run().expect_clean_exit(0);
     gone(&site, "deployment/web");
     gone(&site, "configmap/note");
 }

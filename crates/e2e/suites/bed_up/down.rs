@@ -1,10 +1,10 @@
 //! `lilt down`.
 
-use lilt_e2e::bed::Site;
-use lilt_testbed_env::{Bed, eventually};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Testbed, eventually};
 
 #[test]
-fn down_deletes_what_the_tiltfile_names_and_again_is_no_error() {
+fn down_deletes_and_second_down_succeeds() {
     let site = Site::new("down");
     let yaml = site.idle("web");
     let namespace =
@@ -20,12 +20,12 @@ fn down_deletes_what_the_tiltfile_names_and_again_is_no_error() {
     site.namespace.kubectl(&["apply", "-f", &site.project.file("web.yaml").to_string_lossy()]);
     eventually("it runs", || (!site.pods().is_empty()).then_some(()));
 
-    let ended = site.down().run().clean(0);
+    let ended = site.down().run().expect_clean_exit(0);
     ended
-        .says("evaluated\n")
-        .says("→ Deployment/web\n")
-        .says("→ ConfigMap/settings\n")
-        .says("Not deleting namespaces: ");
+        .expect_output("evaluated\n")
+        .expect_output("→ Deployment/web\n")
+        .expect_output("→ ConfigMap/settings\n")
+        .expect_output("Not deleting namespaces: ");
     assert!(!site.exists("deployment/web") && !site.exists("configmap/settings"));
     assert!(site.exists("configmap/someone-elses"), "what the Tiltfile does not name stays");
     let phase = site.read(&format!("namespace/{}", site.namespace.name()), ".status.phase");
@@ -33,23 +33,25 @@ fn down_deletes_what_the_tiltfile_names_and_again_is_no_error() {
     assert!(!site.project.exists("never"), "nothing is run");
     eventually("its pods are gone", || site.pods().is_empty().then_some(()));
 
-    let again = site.down().run().clean(0);
-    again.says("→ Deployment/web (already gone)\n").says("→ ConfigMap/settings (already gone)\n");
+    let again = site.down().run().expect_clean_exit(0);
+    again
+        .expect_output("→ Deployment/web (already gone)\n")
+        .expect_output("→ ConfigMap/settings (already gone)\n");
 }
 
 #[test]
-fn down_deletes_what_up_deployed() {
+fn down_deletes_objects_of_up() {
     let site = Site::new("down-up");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     lilt.quit();
     assert!(site.exists("deployment/web"));
-    site.down().run().clean(0).says("→ Deployment/web\n");
+    site.down().run().expect_clean_exit(0).expect_output("→ Deployment/web\n");
     assert!(!site.exists("deployment/web"));
 }
 
 #[test]
-fn down_keeps_what_is_to_be_kept_and_deletes_jobs_and_unknown_kinds_are_no_error() {
+fn down_honours_keep_policy_jobs_and_unknown_kinds() {
     let site = Site::new("down-kinds");
     let name = site.namespace.name();
     let kept = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept, annotations: {tilt.dev/down-policy: keep}}\n";
@@ -63,37 +65,44 @@ fn down_keeps_what_is_to_be_kept_and_deletes_jobs_and_unknown_kinds_are_no_error
     );
     site.namespace.kubectl(&["apply", "-f", &site.project.file("known.yaml").to_string_lossy()]);
     eventually("the job has its pod", || (!site.pods().is_empty()).then_some(()));
-    let ended = site.down().run().clean(0);
-    ended.says("Keeping kept:configmap").says("→ Job/job\n").says("→ Nothing/nothing (already gone)\n");
+    let ended = site.down().run().expect_clean_exit(0);
+    ended
+        .expect_output("Keeping kept:configmap")
+        .expect_output("→ Job/job\n")
+        .expect_output("→ Nothing/nothing (already gone)\n");
     assert!(site.exists("configmap/kept") && !site.exists("job/job"), "in {name}");
     assert!(site.project.exists("on-down"), "the Tiltfile knows that it is for down");
     eventually("the job's pod is gone", || site.pods().is_empty().then_some(()));
 }
 
 #[test]
-fn down_of_one_resource_leaves_the_others() {
+fn down_of_one_resource_keeps_others() {
     let site = Site::new("down-one");
     site.project.write("all.yaml", &format!("{}---\n{}", site.idle("one"), site.idle("two")));
     site.project.write("Tiltfile", "k8s_yaml('all.yaml')\n");
     site.namespace.kubectl(&["apply", "-f", &site.project.file("all.yaml").to_string_lossy()]);
-    site.down().argument("two").run().clean(0).says("→ Deployment/two\n");
+    site.down().argument("two").run().expect_clean_exit(0).expect_output("→ Deployment/two\n");
     assert!(site.exists("deployment/one") && !site.exists("deployment/two"));
 }
 
 #[test]
-fn down_deletes_namespaces_when_asked() {
+fn down_delete_namespaces_flag_deletes_namespaces() {
     let site = Site::new("down-namespace");
     let name = format!("{}-inner", site.namespace.name());
     site.project.write("all.yaml", &format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n"));
     site.project.write("Tiltfile", "k8s_yaml('all.yaml')\n");
     site.namespace.kubectl(&["apply", "-f", &site.project.file("all.yaml").to_string_lossy()]);
-    site.down().run().clean(0).says(&format!("Not deleting namespaces: {name}\n"));
-    site.down().argument("--delete-namespaces").run().clean(0).says(&format!("→ Namespace/{name}\n"));
+    site.down().run().expect_clean_exit(0).expect_output(&format!("Not deleting namespaces: {name}\n"));
+    site.down()
+        .argument("--delete-namespaces")
+        .run()
+        .expect_clean_exit(0)
+        .expect_output(&format!("→ Namespace/{name}\n"));
     assert!(!site.exists(&format!("namespace/{name}")));
 }
 
 #[test]
-fn down_runs_the_delete_commands_against_the_same_cluster_and_shows_what_they_print() {
+fn down_runs_delete_cmd_and_prints_output() {
     let site = Site::new("down-command");
     site.namespace.kubectl(&["create", "configmap", "made-by-hand"]);
     site.project.write(
@@ -102,17 +111,20 @@ fn down_runs_the_delete_commands_against_the_same_cluster_and_shows_what_they_pr
              delete_cmd='echo deleting; kubectl delete configmap made-by-hand')\n\
          k8s_custom_deploy('failing', apply_cmd='false', deps=[], delete_cmd='exit 3')\n",
     );
-    let ended = site.down().argument("custom").run().clean(0);
-    ended.says("Running cmd: echo deleting; kubectl").says("deleting\n").says("\"made-by-hand\" deleted");
+    let ended = site.down().argument("custom").run().expect_clean_exit(0);
+    ended
+        .expect_output("Running cmd: echo deleting; kubectl")
+        .expect_output("deleting\n")
+        .expect_output("\"made-by-hand\" deleted");
     assert!(!site.exists("configmap/made-by-hand"));
-    let ended = site.down().argument("failing").run().clean(1);
+    let ended = site.down().argument("failing").run().expect_clean_exit(1);
     assert!(ended.stderr().contains("\"exit 3\" failed: exit code 3"), "{}", ended.output());
 }
 
 #[test]
-fn down_takes_compose_down_and_its_volumes_when_asked() {
+fn down_stops_compose_and_deletes_volumes_if_asked() {
     let site = Site::new("down-compose");
-    let bed = Bed::get();
+    let testbed = Testbed::get();
     let name = site.namespace.name().to_owned();
     let compose = format!(
         "name: {name}\nservices:\n  one:\n    image: busybox\n    command: sleep 987\n    stop_grace_period: 0s\n    volumes: ['data:/data']\nvolumes: {{data: {{}}}}\n"
@@ -121,16 +133,16 @@ fn down_takes_compose_down_and_its_volumes_when_asked() {
     let tiltfile = format!("docker_compose('docker-compose.yml', project_name='{name}')\n");
     site.project.write("Tiltfile", &tiltfile);
     let file = site.project.file("docker-compose.yml").to_string_lossy().into_owned();
-    let start = || bed.docker(&["compose", "-f", &file, "up", "-d"]);
+    let start = || testbed.docker(&["compose", "-f", &file, "up", "-d"]);
     let containers =
-        || bed.docker(&["ps", "-aq", "--filter", &format!("label=com.docker.compose.project={name}")]);
-    let volumes = || bed.docker(&["volume", "ls", "-q", "--filter", &format!("name={name}_data")]);
+        || testbed.docker(&["ps", "-aq", "--filter", &format!("label=com.docker.compose.project={name}")]);
+    let volumes = || testbed.docker(&["volume", "ls", "-q", "--filter", &format!("name={name}_data")]);
     start();
     assert!(!containers().is_empty());
-    site.down().run().clean(0);
+    site.down().run().expect_clean_exit(0);
     assert!(containers().is_empty());
     assert!(!volumes().is_empty(), "volumes stay");
     start();
-    site.down().argument("--delete-volumes").run().clean(0);
+    site.down().argument("--delete-volumes").run().expect_clean_exit(0);
     assert!(containers().is_empty() && volumes().is_empty());
 }

@@ -1,7 +1,7 @@
-//! Objects that somebody deleted or changed behind lilt's back.
+//! Drift: objects that others deleted or changed.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Lilt;
+use lilt_e2e::site::Site;
 use lilt_testbed_env::eventually;
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ fn site(topic: &str) -> Site {
 }
 
 #[test]
-fn what_somebody_changes_or_deletes_is_told_and_put_right_by_the_next_update() {
+fn drift_is_reported_and_corrected_by_next_update() {
     let site = site("drift");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
@@ -31,13 +31,13 @@ fn what_somebody_changes_or_deletes_is_told_and_put_right_by_the_next_update() {
     waits_for(&lilt, "spec.replicas: 1 → 2");
     lilt.wait_for_line("web │ WARNING: web:deployment");
     assert!(!drift(&lilt.wait_until("web", "is there", |_| true)).contains("theirs"));
-    // Who puts it right himself is believed.
+    // A manual correction ends the drift.
     site.namespace.kubectl(&["scale", "deployment/web", "--replicas=1"]);
     lilt.wait_until("web", "is as it was applied", |it| drift(it).is_empty());
     site.namespace.kubectl(&["delete", "deployment/web"]);
     waits_for(&lilt, "was deleted in the cluster");
     assert!(!site.exists("deployment/web"), "nobody asked for it");
-    // Any update does it.
+    // Any update corrects it.
     let yaml = site.project.read("web.yaml").replace("replicas: 1", "replicas: 0");
     site.project.write("web.yaml", &yaml);
     lilt.wait_until("web", "is put right", |it| drift(it).is_empty());
@@ -46,7 +46,7 @@ fn what_somebody_changes_or_deletes_is_told_and_put_right_by_the_next_update() {
 }
 
 #[test]
-fn it_is_put_right_at_once_where_a_setting_says_so() {
+fn drift_is_corrected_at_once_if_configured() {
     let site = site("drift-now");
     let tiltfile = format!("update_settings(drift='correct')\n{}", site.project.read("Tiltfile"));
     site.project.write("Tiltfile", &tiltfile);
@@ -64,7 +64,7 @@ fn it_is_put_right_at_once_where_a_setting_says_so() {
 }
 
 #[test]
-fn a_job_that_is_tidied_up_is_no_drift() {
+fn deleted_finished_job_is_no_drift() {
     let site = Site::new("drift-job");
     let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: web}\nspec:\n  ttlSecondsAfterFinished: 0\n  template:\n    \
         spec:\n      restartPolicy: Never\n      containers:\n      - {name: main, image: busybox, command: ['true']}\n";
@@ -74,9 +74,9 @@ fn a_job_that_is_tidied_up_is_no_drift() {
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     eventually("the job is gone", || (!site.exists("job/web")).then_some(()));
-    // Something that comes later is seen, so what came before it was.
+    // A later change was seen, so the earlier one was, too.
     site.project.write("text", "others go on\n");
-    lilt.wait_for_words("other", "others go on");
+    lilt.wait_for_log_line("other", "others go on");
     assert_eq!(drift(&lilt.wait_until_ready("web")), "");
     lilt.quit();
 }

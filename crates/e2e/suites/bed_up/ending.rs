@@ -1,12 +1,12 @@
-//! Ctrl-C while something is under way at one of the edges: nothing goes on without lilt.
+//! Ctrl-C during a build, push or apply: nothing continues without lilt.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::processes;
 use lilt_e2e::proxy::{Proxy, detour};
+use lilt_e2e::site::Site;
 use lilt_testbed_env::{Project, eventually};
 
 #[test]
-fn ctrl_c_ends_a_running_build() {
+fn ctrl_c_ends_build() {
     let site = Site::new("end-build");
     // A name that only this build's process has.
     let mark = site.image().to_owned();
@@ -15,7 +15,7 @@ fn ctrl_c_ends_a_running_build() {
         &format!("FROM busybox\nRUN [\"sh\", \"-c\", \"echo building; sleep 987; sleep 987\", \"{mark}\"]\n"),
     );
     let lilt = site.up().start();
-    lilt.wait_for_words("web", "       building");
+    lilt.wait_for_log_line("web", "       building");
     assert!(!processes::with_argument(&mark).is_empty(), "the engine runs the step");
     lilt.quit();
     eventually("the engine has given the build up", || {
@@ -25,9 +25,9 @@ fn ctrl_c_ends_a_running_build() {
 }
 
 #[test]
-fn ctrl_c_ends_a_running_push() {
+fn ctrl_c_ends_push() {
     let site = Site::new("end-push");
-    // Enough to push for a while, and nothing that any registry has.
+    // Large and random, so that the push takes a while.
     site.project.write("app/Dockerfile", "FROM busybox\nRUN dd if=/dev/urandom of=/large bs=1M count=200\n");
     let lilt = site.up().start();
     lilt.wait_for_line("web │ STEP 2/3 — Pushing");
@@ -36,7 +36,7 @@ fn ctrl_c_ends_a_running_push() {
 }
 
 #[test]
-fn ctrl_c_ends_an_apply_that_is_not_answered() {
+fn ctrl_c_ends_hanging_apply() {
     let site = Site::new("end-apply");
     let gate = Project::new(&[]);
     let port = detour(&site.namespace, &gate);
@@ -53,13 +53,13 @@ fn ctrl_c_ends_an_apply_that_is_not_answered() {
     lilt.wait_until("gate", "is running", |it| it["status"]["updateStatus"] == "in_progress");
     proxy.hold();
     gate.write("go", "");
-    lilt.wait_for_words("web", "     Applying YAML to cluster");
+    lilt.wait_for_log_line("web", "     Applying YAML to cluster");
     lilt.wait_until("web", "is being updated", |it| it["status"]["updateStatus"] == "in_progress");
     lilt.quit();
 }
 
 #[test]
-fn ctrl_c_ends_it_while_connections_are_open() {
+fn ctrl_c_ends_session_with_open_connections() {
     let site = Site::new("end-open");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");

@@ -1,12 +1,12 @@
-//! What the engine decides about things in a cluster: switching off and on, jobs that fail.
+//! Decisions of the engine about cluster resources: disabling, enabling, failing jobs.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::page::post;
+use lilt_e2e::site::Site;
 use lilt_testbed_env::eventually;
 use serde_json::json;
 
 #[test]
-fn what_a_disabled_resource_had_deployed_goes_away_and_comes_back() {
+fn disabled_resource_is_deleted_and_enabled_one_redeployed() {
     let site = Site::new("switch");
     site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
     site.project.write("web.yaml", &site.idle("web"));
@@ -21,15 +21,15 @@ fn what_a_disabled_resource_had_deployed_goes_away_and_comes_back() {
     lilt.wait_until("web", "is disabled", |it| it["status"]["disableStatus"]["state"] == "Disabled");
     eventually("its deployment is gone", || (!site.exists("deployment/web")).then_some(()));
     switch(&["web"], &[]);
-    lilt.wait_for_words("web", "Initial Build (enabled)");
+    lilt.wait_for_log_line("web", "Initial Build (enabled)");
     lilt.wait_until_ready("web");
     assert!(site.exists("deployment/web"));
     lilt.quit();
 }
 
-/// Such as an operator makes them.
+/// Like pods of an operator.
 #[test]
-fn pods_that_nothing_applied_belong_to_a_resource_by_their_labels() {
+fn unapplied_pods_are_matched_by_labels() {
     let site = Site::new("selectors");
     site.project.write("note.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\n");
     let tiltfile = "k8s_yaml('note.yaml')\n\
@@ -39,13 +39,13 @@ fn pods_that_nothing_applied_belong_to_a_resource_by_their_labels() {
     lilt.wait_until("op", "waits for pods", |it| it["status"]["runtimeStatus"] == "pending");
     let run = ["run", "made", "--image=busybox", "--labels=made-by=op", "--restart=Never", "--"];
     site.namespace.kubectl(&[&run[..], &["sh", "-c", "echo said by a pod; exec sleep 987"]].concat());
-    lilt.wait_for_words("op", "said by a pod");
+    lilt.wait_for_log_line("op", "said by a pod");
     lilt.wait_until_ready("op");
     lilt.quit();
 }
 
 #[test]
-fn the_first_failed_pod_of_a_job_is_1_and_its_last_lines_are_shown() {
+fn ci_exits_1_on_first_failed_job_pod_with_last_lines() {
     let site = Site::new("ci-job-fails");
     let job = "apiVersion: batch/v1
 kind: Job
@@ -59,7 +59,7 @@ spec:
 ";
     site.project.write("Tiltfile", "k8s_yaml('job.yaml')\n");
     site.project.write("job.yaml", job);
-    let ended = site.ci().run().clean(1);
+    let ended = site.ci().run().expect_clean_exit(1);
     let complaint = ended.stderr();
     assert!(complaint.starts_with("Error: test: pod test-"), "{complaint}");
     assert!(complaint.contains("exited with code 3"), "{complaint}");

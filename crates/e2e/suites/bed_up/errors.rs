@@ -1,17 +1,17 @@
-//! Bad input: each error has place, cause and hint, the others go on, and the next save recovers.
+//! Invalid input: each error has location, cause and hint, other resources continue, and the next save recovers.
 
 use std::net::TcpListener;
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Lilt;
+use lilt_e2e::site::Site;
 
 const OTHER: &str = "local_resource('other', 'cat text', deps=['text'])\n";
 
-/// The rest of the project takes changes as if nothing were wrong.
+/// The rest of the project still takes changes.
 fn others_go_on(site: &Site, lilt: &Lilt) {
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("text", "others go on\n");
-    lilt.wait_for_words_after(place, "other", "others go on");
+    lilt.wait_for_log_line_after(output_end, "other", "others go on");
 }
 
 fn has_failed(resource: &serde_json::Value) -> bool {
@@ -19,14 +19,14 @@ fn has_failed(resource: &serde_json::Value) -> bool {
 }
 
 #[test]
-fn a_dockerfile_that_fails() {
+fn failing_dockerfile_shows_step_and_recovers() {
     let site = Site::new("bad-docker");
     let good = site.project.read("app/Dockerfile");
     site.project
         .write("app/Dockerfile", &good.replace("RUN echo", "RUN echo about to fail >&2; exit 5; echo"));
     site.project.write("Tiltfile", &format!("{}{OTHER}", site.tiltfile()));
     let lilt = site.up().start();
-    lilt.wait_for_words("web", "       about to fail");
+    lilt.wait_for_log_line("web", "       about to fail");
     let failure = lilt.wait_for_line("web │ ERROR: Build Failed: ");
     assert!(failure.contains("app/Dockerfile:2"), "the place: {failure}");
     assert!(failure.contains('5'), "the cause: {failure}");
@@ -45,7 +45,7 @@ fn a_dockerfile_that_fails() {
 }
 
 #[test]
-fn yaml_that_the_cluster_refuses() {
+fn yaml_refused_by_cluster_is_reported() {
     let site = Site::new("bad-yaml");
     let good = site.idle("web");
     site.project.write("web.yaml", &good.replace("spec:\n  selector", "spec:\n  replicas: many\n  selector"));
@@ -73,7 +73,7 @@ fn yaml_that_the_cluster_refuses() {
 }
 
 #[test]
-fn yaml_that_is_none() {
+fn invalid_yaml_is_reported() {
     let site = Site::new("no-yaml");
     let good = site.idle("web");
     site.project.write("web.yaml", &good.replace("      containers:", "     containers:"));
@@ -89,7 +89,7 @@ fn yaml_that_is_none() {
 }
 
 #[test]
-fn a_forward_whose_port_is_taken() {
+fn forward_with_port_in_use_is_reported() {
     let site = Site::new("bad-port");
     site.project.write("Tiltfile", &format!("{}{OTHER}", site.tiltfile()));
     let taken = TcpListener::bind(("127.0.0.1", site.port)).expect("the port was free");
@@ -110,9 +110,9 @@ fn a_forward_whose_port_is_taken() {
     lilt.quit();
 }
 
-/// A step that fails in the container is told, and the next save tries again.
+/// A failing run step is reported, and the next save retries.
 #[test]
-fn a_run_step_that_fails() {
+fn failing_run_step_is_reported() {
     let site = Site::new("bad-run");
     let tiltfile = site.tiltfile().replace("echo ran in $(hostname)", "grep good /www/index.html");
     site.project.write("Tiltfile", &tiltfile);

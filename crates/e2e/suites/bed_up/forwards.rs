@@ -1,4 +1,4 @@
-//! Ports of this machine that lead to pods.
+//! Port forwards to pods.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Start;
 use lilt_e2e::page::get;
+use lilt_e2e::site::Site;
 use lilt_e2e::workload::{deployment, project, python};
-use lilt_testbed_env::{Bed, eventually, free_port};
+use lilt_testbed_env::{Testbed, eventually, free_port};
 use serde_json::json;
 use tungstenite::Message;
 
@@ -25,8 +25,8 @@ fn trouble(resource: &serde_json::Value) -> String {
 }
 
 #[test]
-fn every_form_of_a_forward_leads_there() {
-    let namespace = Bed::get().namespace("forms");
+fn every_form_of_port_forward_works() {
+    let namespace = Testbed::get().namespace("forms");
     let [plain, pair, host, named] = [(); 4].map(|()| free_port());
     let web = deployment("web", SERVE, |spec| {
         spec["containers"][0]["ports"] = json!([{"containerPort": 8080}, {"containerPort": 9090}]);
@@ -36,7 +36,7 @@ fn every_form_of_a_forward_leads_there() {
          port_forward({named}, 8080, name='api', link_path='/index.html', host='127.0.0.2')])\n"
     );
     let project = project(&[web], &tiltfile);
-    let lilt = Start::up(&project).on(&namespace).start();
+    let lilt = Start::up(&project).in_namespace(&namespace).start();
     let ready = lilt.wait_until_ready("web");
     for port in [plain, pair, host] {
         serves(port);
@@ -64,7 +64,7 @@ fn every_form_of_a_forward_leads_there() {
     lilt.quit();
 
     // And none at all, where that is asked for.
-    let lilt = Start::up(&project).argument("--disable-port-forwards").on(&namespace).start();
+    let lilt = Start::up(&project).argument("--disable-port-forwards").in_namespace(&namespace).start();
     lilt.wait_until_ready("web");
     for port in [plain, pair, host] {
         TcpListener::bind(("127.0.0.1", port)).expect("nobody has the port");
@@ -73,12 +73,12 @@ fn every_form_of_a_forward_leads_there() {
 }
 
 #[test]
-fn a_port_is_open_before_there_is_a_pod() {
-    let namespace = Bed::get().namespace("early");
+fn forward_accepts_connections_before_pod_exists() {
+    let namespace = Testbed::get().namespace("early");
     let port = free_port();
     let web = deployment("web", SERVE, |spec| spec["schedulingGates"] = json!([{"name": "lilt.test/wait"}]));
     let project = project(&[web], &format!("k8s_resource('web', port_forwards='{port}:8080')\n"));
-    let lilt = Start::up(&project).on(&namespace).start();
+    let lilt = Start::up(&project).in_namespace(&namespace).start();
     eventually("the port is open", || TcpStream::connect(("127.0.0.1", port)).ok());
     lilt.wait_until("web", "waits", |it| it["status"]["k8sResourceInfo"]["podStatus"] == "SchedulingGated");
     let open = r#"[{"op": "remove", "path": "/spec/schedulingGates"}]"#;
@@ -89,18 +89,18 @@ fn a_port_is_open_before_there_is_a_pod() {
 }
 
 #[test]
-fn a_port_that_nobody_listens_on_is_told_once() {
-    let namespace = Bed::get().namespace("nobody");
+fn forward_to_closed_port_is_reported_once() {
+    let namespace = Testbed::get().namespace("nobody");
     let port = free_port();
     let web = deployment("web", SERVE, |_| {});
     let project = project(&[web], &format!("k8s_resource('web', port_forwards='{port}:8081')\n"));
-    let lilt = Start::up(&project).on(&namespace).start();
+    let lilt = Start::up(&project).in_namespace(&namespace).start();
     lilt.wait_until_ready("web");
     for _ in 0..30 {
         assert_eq!(get(port, "/"), None);
     }
-    let told = lilt.wait_until("web", "shows the trouble", |it| !trouble(it).is_empty());
-    assert!(trouble(&told).contains("nobody listens on port 8081 in the pod web-"), "{told}");
+    let message = lilt.wait_until("web", "shows the trouble", |it| !trouble(it).is_empty());
+    assert!(trouble(&message).contains("nobody listens on port 8081 in the pod web-"), "{message}");
     lilt.has_lines("web │ ERROR: nobody listens on port 8081 in the pod web-", 1);
     lilt.has_lines("web │ hint: is the server still starting", 1);
     namespace.kubectl(&["exec", "deployment/web", "--", "httpd", "-p", "8081", "-h", "/www"]);
@@ -110,7 +110,7 @@ fn a_port_that_nobody_listens_on_is_told_once() {
     lilt.quit();
 }
 
-/// Asks as fast as it can until it is told to stop; how often it was answered. The port itself is never closed.
+/// Sends requests without a pause until it is stopped; returns how many succeeded. The port is never closed.
 fn ask(port: u16, stop: &AtomicBool, answered: &AtomicU32) {
     while !stop.load(Ordering::Relaxed) {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the port stays open");
@@ -124,7 +124,7 @@ fn ask(port: u16, stop: &AtomicBool, answered: &AtomicU32) {
 }
 
 #[test]
-fn a_busy_forward_outlives_its_pod_twenty_times() {
+fn busy_forward_survives_twenty_pod_replacements() {
     let site = Site::new("replaced");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
@@ -191,16 +191,16 @@ fn echo_messages(listener: TcpListener) {
 }
 
 #[test]
-fn two_hundred_web_sockets_are_open_at_once() {
+fn forward_holds_200_web_sockets() {
     const MANY: usize = 200;
-    let namespace = Bed::get().namespace("sockets");
+    let namespace = Testbed::get().namespace("sockets");
     let listener = TcpListener::bind("10.244.0.1:0").expect("the node's address is this machine's");
     let target = listener.local_addr().expect("it is bound").port();
     let port = free_port();
     let relay = python("relay", &RELAY.replace("PORT", &target.to_string()), 9000);
     let project = project(&[relay], &format!("k8s_resource('relay', port_forwards='{port}:9000')\n"));
     echo_messages(listener);
-    let lilt = Start::up(&project).on(&namespace).start();
+    let lilt = Start::up(&project).in_namespace(&namespace).start();
     lilt.wait_until_ready("relay");
     let talk = move |number: usize| {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("the port is open");
@@ -229,8 +229,9 @@ fn forward_with_too_many_connections_leaves_the_session_working() {
     assert!(site.tiltfile().contains(&forward), "{}", site.tiltfile());
     site.project.write("Tiltfile", &site.tiltfile().replace(&forward, &forwards));
     let shell = format!("ulimit -n 256; exec {} up --stream --port random", env!("CARGO_BIN_EXE_lilt"));
-    let lilt =
-        Start::program(Path::new("/bin/sh"), &site.project, &["-c", &shell]).on(&site.namespace).start();
+    let lilt = Start::program(Path::new("/bin/sh"), &site.project, &["-c", &shell])
+        .in_namespace(&site.namespace)
+        .start();
     lilt.wait_until_ready("web");
     site.serves("one");
     let pods = site.pods();

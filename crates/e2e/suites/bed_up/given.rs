@@ -1,6 +1,6 @@
-//! What builds are given of this machine, and of what the Tiltfile set.
+//! Build secrets and arguments from this machine and the Tiltfile.
 
-use lilt_e2e::bed::Site;
+use lilt_e2e::site::Site;
 
 /// The site's image built with these arguments, from a Dockerfile whose step makes the page.
 fn tiltfile(site: &Site, before: &str, arguments: &str) -> String {
@@ -18,7 +18,7 @@ fn dockerfile(step: &str) -> String {
 
 /// Steps of a Dockerfile may read what is not in the image, and logs do not show it.
 #[test]
-fn secrets_reach_the_build_and_not_the_log() {
+fn build_secrets_are_not_logged() {
     let site = Site::new("secrets");
     let mounts = ["file", "variable", "set"].map(|id| format!("--mount=type=secret,id={id}")).join(" ");
     let print = "cat /run/secrets/file /run/secrets/variable /run/secrets/set";
@@ -42,7 +42,7 @@ fn secrets_reach_the_build_and_not_the_log() {
 
 /// An argument without a value is taken from the environment, and one that is not there leaves the default.
 #[test]
-fn arguments_come_from_the_environment() {
+fn build_args_come_from_environment() {
     let site = Site::new("arguments");
     let step = format!(
         "ARG GIVEN\nARG MINE\nARG SET\nARG OTHER=default\nRUN : {} && echo $GIVEN $MINE $SET $OTHER",

@@ -1,6 +1,6 @@
-//! What lilt deploys into goes away, or has no room.
+//! Deleted namespaces, and exceeded quotas.
 
-use lilt_e2e::bed::Site;
+use lilt_e2e::site::Site;
 use lilt_testbed_env::eventually;
 
 /// A project with a namespace of its own.
@@ -22,7 +22,7 @@ fn runs(site: &Site, namespace: &str) -> bool {
 }
 
 #[test]
-fn a_namespace_that_is_deleted_comes_back_with_the_next_update() {
+fn deleted_namespace_is_recreated_by_next_update() {
     let (site, inner) = site("gone");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
@@ -38,7 +38,7 @@ fn a_namespace_that_is_deleted_comes_back_with_the_next_update() {
 }
 
 #[test]
-fn a_namespace_that_is_deleted_comes_back_at_once_where_a_setting_says_so() {
+fn deleted_namespace_is_recreated_at_once_if_configured() {
     let (site, inner) = site("gone-now");
     let tiltfile = format!("update_settings(drift='correct')\n{}", site.project.read("Tiltfile"));
     site.project.write("Tiltfile", &tiltfile);
@@ -52,7 +52,7 @@ fn a_namespace_that_is_deleted_comes_back_at_once_where_a_setting_says_so() {
 }
 
 #[test]
-fn a_quota_that_is_exceeded_is_told_and_the_rest_goes_on() {
+fn exceeded_quota_is_reported_and_others_deploy() {
     let site = Site::new("quota");
     site.namespace.kubectl(&["create", "quota", "small", "--hard=pods=0,configmaps=1"]);
     let maps: String = ["a", "b", "c"]
@@ -69,14 +69,14 @@ fn a_quota_that_is_exceeded_is_told_and_the_rest_goes_on() {
     let refused = lilt.wait_for_line("does not fit into the quota");
     assert!(refused.contains("uncategorized │ ERROR: Build Failed: "), "{refused}");
     lilt.wait_for_line("kubectl describe quota");
-    // The replica set cannot make its pods.
+    // The replica set cannot create its pods.
     lilt.wait_until("web", "says why it has no pod", |it| {
         it["metadata"]["annotations"]["lilt.dev/runtime-message"]
             .as_str()
             .is_some_and(|it| it.contains("quota"))
     });
     site.project.write("text", "others go on\n");
-    lilt.wait_for_words("other", "others go on");
+    lilt.wait_for_log_line("other", "others go on");
     site.namespace.kubectl(&["delete", "quota", "small"]);
     site.project.write("web.yaml", &site.idle("web").replace("987", "654"));
     lilt.wait_until_ready("web");

@@ -1,24 +1,24 @@
-//! Engines elsewhere.
+//! Other Docker engines.
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use lilt_e2e::bed::Site;
-use lilt_testbed_env::Bed;
+use lilt_e2e::site::Site;
+use lilt_testbed_env::Testbed;
 
-/// A program of the test's own, and a `PATH` that begins with it.
+/// A test program that is first in `PATH`.
 fn program(site: &Site, name: &str, script: &str) -> std::ffi::OsString {
     site.project.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}"));
     let path = site.project.file(&format!("bin/{name}"));
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
     let mut folders = site.project.file("bin").into_os_string();
     folders.push(":");
-    folders.push(Bed::get().path());
+    folders.push(Testbed::get().path());
     folders
 }
 
 /// `ssh://`: as the docker command does it, through ssh and docker's own dial-stdio over there.
 #[test]
-fn an_engine_that_is_reached_through_ssh() {
+fn docker_engine_over_ssh_builds() {
     let site = Site::new("ssh-host");
     let ssh = format!(
         "echo \"$@\" >> {said}\n\
@@ -26,7 +26,7 @@ fn an_engine_that_is_reached_through_ssh() {
          DOCKER_HOST={engine} exec docker system dial-stdio\n",
         said = site.project.file("said").display(),
         open = site.project.file("open").display(),
-        engine = Bed::get().docker_host(),
+        engine = Testbed::get().docker_host(),
     );
     let path = program(&site, "ssh", &ssh);
     let lilt = site.up().variable("PATH", path).variable("DOCKER_HOST", "ssh://me@there:2222").start();
@@ -45,15 +45,15 @@ fn an_engine_that_is_reached_through_ssh() {
 
 /// The same project where BuildKit is switched off.
 #[test]
-fn an_engine_without_buildkit() {
+fn docker_engine_without_buildkit_builds() {
     let site = Site::new("classic");
     let lilt = site.up().variable("DOCKER_BUILDKIT", "0").start();
     lilt.wait_until_ready("web");
     site.serves("one");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("app/words.txt", "second\n");
-    lilt.wait_for_line_after(place, "[2/7] RUN echo this is the build of");
-    lilt.wait_for_line_after(place, "[3/7] COPY words.txt /www/");
+    lilt.wait_for_line_after(output_end, "[2/7] RUN echo this is the build of");
+    lilt.wait_for_line_after(output_end, "[3/7] COPY words.txt /www/");
     lilt.wait_until_ready("web");
     lilt.quit();
 }

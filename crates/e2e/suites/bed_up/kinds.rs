@@ -1,13 +1,13 @@
-//! Workloads of other kinds than deployments, and pods that somebody else makes.
+//! Workloads other than deployments, and pods created by others.
 
 use lilt_e2e::lilt::Start;
-use lilt_e2e::workload::{project, shows, workload};
-use lilt_testbed_env::{Bed, Project, eventually};
+use lilt_e2e::workload::{project, wait_for_runtime_status, workload};
+use lilt_testbed_env::{Project, Testbed, eventually};
 use serde_json::{Value, json};
 
 #[test]
-fn sets_of_pods_are_ready_when_all_are() {
-    let namespace = Bed::get().namespace("sets");
+fn stateful_and_daemon_sets_are_ready_when_all_pods_are() {
+    let namespace = Testbed::get().namespace("sets");
     let mut stateful = workload("StatefulSet", "numbered", "echo I am $HOSTNAME; exec sleep 987", |_| {});
     stateful["spec"]["replicas"] = json!(2);
     stateful["spec"]["serviceName"] = json!("numbered");
@@ -21,22 +21,22 @@ fn sets_of_pods_are_ready_when_all_are() {
     let mut half = waiting;
     half["spec"]["replicas"] = json!(2);
     let project = project(&[stateful, daemon, half], "");
-    let lilt = Start::up(&project).on(&namespace).start();
+    let lilt = Start::up(&project).in_namespace(&namespace).start();
     lilt.wait_until_ready("numbered");
-    lilt.wait_for_words("numbered", "I am numbered-0");
-    lilt.wait_for_words("numbered", "I am numbered-1");
+    lilt.wait_for_log_line("numbered", "I am numbered-0");
+    lilt.wait_for_log_line("numbered", "I am numbered-1");
     lilt.wait_until_ready("everywhere");
-    lilt.wait_for_words("everywhere", "here");
-    lilt.wait_for_words("half", "up");
-    shows(&lilt, "half", "pending", &["Pending", "nodes are available"]);
+    lilt.wait_for_log_line("everywhere", "here");
+    lilt.wait_for_log_line("half", "up");
+    wait_for_runtime_status(&lilt, "half", "pending", &["Pending", "nodes are available"]);
     namespace.kubectl(&["scale", "deployment/half", "--replicas=1"]);
     lilt.wait_until_ready("half");
     lilt.quit();
 }
 
 #[test]
-fn what_a_cron_job_starts_is_shown() {
-    let namespace = Bed::get().namespace("cron");
+fn pods_of_cron_job_are_shown() {
+    let namespace = Testbed::get().namespace("cron");
     let container = json!({"name": "main", "image": "busybox", "command": ["sh", "-c", "echo it is time"]});
     let cron = json!({
         "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tick"},
@@ -47,11 +47,11 @@ fn what_a_cron_job_starts_is_shown() {
         },
     });
     let project = project(&[cron], "");
-    let lilt = Start::up(&project).on(&namespace).start();
+    let lilt = Start::up(&project).in_namespace(&namespace).start();
     lilt.wait_until_ready("tick");
     // As the controller makes it, with the cron job as its owner.
     namespace.kubectl(&["create", "job", "tick-1", "--from=cronjob/tick"]);
-    lilt.wait_for_words("tick", "it is time");
+    lilt.wait_for_log_line("tick", "it is time");
     lilt.wait_until("tick", "shows its pod", |it| {
         it["status"]["k8sResourceInfo"]["podName"].as_str().unwrap_or_default().starts_with("tick-1-")
     });
@@ -77,12 +77,12 @@ impl Kinds {
                 },
             });
             let file = Project::new(&[("crd.json", &object.to_string())]);
-            Bed::get().kubectl(&["apply", "-f", &file.file("crd.json").to_string_lossy()]);
+            Testbed::get().kubectl(&["apply", "-f", &file.file("crd.json").to_string_lossy()]);
         }
         let kinds = Kinds { group: group.to_owned() };
         for plural in ["engines", "pistons"] {
             let name = format!("crd/{plural}.{group}");
-            Bed::get().kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &name]);
+            Testbed::get().kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &name]);
         }
         kinds
     }
@@ -92,12 +92,13 @@ impl Drop for Kinds {
     fn drop(&mut self) {
         for plural in ["engines", "pistons"] {
             let name = format!("{plural}.{}", self.group);
-            let _ = Bed::get().try_kubectl(&["delete", "crd", &name, "--wait=false", "--ignore-not-found"]);
+            let _ =
+                Testbed::get().try_kubectl(&["delete", "crd", &name, "--wait=false", "--ignore-not-found"]);
         }
     }
 }
 
-/// What an operator would do: an object with an owner.
+/// Creates an object with an owner, like an operator.
 fn owned(api_version: &str, kind: &str, name: &str, owner: (&str, &str, &str, &str)) -> Value {
     let (owner_version, owner_kind, owner_name, uid) = owner;
     let reference =
@@ -106,8 +107,8 @@ fn owned(api_version: &str, kind: &str, name: &str, owner: (&str, &str, &str, &s
 }
 
 #[test]
-fn pods_of_an_operator_are_found_through_kinds_that_nobody_knows() {
-    let namespace = Bed::get().namespace("operator");
+fn pods_of_operator_are_found_through_unknown_kinds() {
+    let namespace = Testbed::get().namespace("operator");
     let group = format!("{}.lilt.test", namespace.name());
     let version = format!("{group}/v1");
     let _kinds = Kinds::define(&group);
@@ -128,7 +129,7 @@ fn pods_of_an_operator_are_found_through_kinds_that_nobody_knows() {
     let engines = format!("engines.{group}");
     let pistons = format!("pistons.{group}");
 
-    let lilt = Start::up(&project).on(&namespace).start();
+    let lilt = Start::up(&project).in_namespace(&namespace).start();
     lilt.wait_until_ready("calm");
     let found = || namespace.try_kubectl(&["get", &format!("{engines}/loud")]).ok();
     eventually("it was applied", found);
@@ -142,7 +143,7 @@ fn pods_of_an_operator_are_found_through_kinds_that_nobody_knows() {
         "containers": [{"name": "main", "image": "busybox", "command": ["sh", "-c", "echo turning; exec sleep 987"]}],
     });
     create(&pod);
-    lilt.wait_for_words("loud", "turning");
+    lilt.wait_for_log_line("loud", "turning");
     lilt.wait_until("loud", "is ready with its pod", |it| {
         it["status"]["k8sResourceInfo"]["podName"] == "turning" && it["status"]["runtimeStatus"] == "ok"
     });
@@ -150,7 +151,7 @@ fn pods_of_an_operator_are_found_through_kinds_that_nobody_knows() {
     // By labels alone.
     pod["metadata"] = json!({"name": "picked-pod", "labels": {"piston-of": "picked"}});
     create(&pod);
-    lilt.wait_for_words("picked", "turning");
+    lilt.wait_for_log_line("picked", "turning");
     lilt.wait_until_ready("picked");
     lilt.quit();
 }

@@ -1,7 +1,7 @@
-//! What containers print.
+//! Logs of containers.
 
 use lilt_e2e::lilt::Start;
-use lilt_testbed_env::{Bed, Project, eventually};
+use lilt_testbed_env::{Project, Testbed, eventually};
 
 const YAML: &str = r#"
 apiVersion: batch/v1
@@ -49,27 +49,27 @@ spec:
 "#;
 
 #[test]
-fn no_line_is_lost_and_each_is_told_whose_it_is() {
-    let bed = Bed::get();
-    let namespace = bed.namespace("logs");
+fn pod_logs_are_complete_and_attributed() {
+    let testbed = Testbed::get();
+    let namespace = testbed.namespace("logs");
     let project = Project::new(&[("Tiltfile", "k8s_yaml('all.yaml')\n"), ("all.yaml", YAML)]);
-    let lilt = Start::up(&project).on(&namespace).start();
+    let lilt = Start::up(&project).in_namespace(&namespace).start();
 
-    // A container that prints and exits: every line, also the last one without an end.
+    // A container that prints and exits: every line, also an unterminated last one.
     lilt.wait_until_ready("short");
-    lilt.wait_for_words("short", "no newline");
-    lilt.wait_for_words("short", "first line");
+    lilt.wait_for_log_line("short", "no newline");
+    lilt.wait_for_log_line("short", "first line");
     let printed = lilt.output();
     let numbers: Vec<&str> =
         printed.lines().filter_map(|line| line.strip_prefix("        short │ number ")).collect();
     let expected: Vec<String> = (1..=500).map(|number| number.to_string()).collect();
     assert_eq!(numbers, expected, "all lines, once, in order");
 
-    // More than one container: each says its name.
-    lilt.wait_for_words("several", "[prepare] preparing");
-    lilt.wait_for_words("several", "[one] from one");
-    lilt.wait_for_words("several", "[two] from two");
-    // As under Tilt, what a service mesh says of itself is left out.
+    // With several containers each line has the container's name.
+    lilt.wait_for_log_line("several", "[prepare] preparing");
+    lilt.wait_for_log_line("several", "[one] from one");
+    lilt.wait_for_log_line("several", "[two] from two");
+    // Like Tilt, logs of service mesh sidecars are omitted.
     assert_eq!(lilt.count("chatter of the mesh"), 0);
 
     // One that fails and is started again: both runs are shown, and it is ready in the end.

@@ -1,14 +1,14 @@
-//! A way to the cluster that breaks, again and again, or for long.
+//! Connections to the cluster that break often, or for a long time.
 
 use std::time::{Duration, Instant};
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Lilt;
 use lilt_e2e::page::get;
 use lilt_e2e::proxy::{Blackout, Proxy, detour};
+use lilt_e2e::site::Site;
 use lilt_testbed_env::{Project, eventually};
 
-/// Counts aloud, twice, with a pause of so many microseconds.
+/// Prints numbers to stdout and stderr, with a pause in microseconds.
 fn ticks(pause: u32) -> String {
     format!("i=0; while true; do i=$((i+1)); echo tick $i; echo tock $i >&2; usleep {pause}; done")
 }
@@ -43,31 +43,31 @@ fn still_true(site: &Site, lilt: &Lilt, text: &str) {
 }
 
 #[test]
-fn connections_that_break_often_lose_and_double_nothing() {
+fn breaking_connections_lose_and_repeat_no_log_line() {
     let (site, away, port) = ticking("cuts", 3_000);
     let proxy = Proxy::open(port);
     let lilt = site.up().variable("KUBECONFIG", away.file("kubeconfig")).start();
     lilt.wait_until_ready("web");
     lilt.wait_until_ready("ticking");
     for round in 1..=25 {
-        // Not in step with anything.
-        let place = lilt.place();
-        lilt.wait_for_line_after(place, "ticking │ tick ");
+        // An interval unrelated to others.
+        let output_end = lilt.output_end();
+        lilt.wait_for_line_after(output_end, "ticking │ tick ");
         std::thread::sleep(Duration::from_millis(round * 17 % 150));
         proxy.cut();
     }
-    let place = lilt.place();
-    lilt.wait_for_line_after(place, "ticking │ tick ");
-    lilt.wait_for_line_after(place, "ticking │ tock ");
+    let output_end = lilt.output_end();
+    lilt.wait_for_line_after(output_end, "ticking │ tick ");
+    lilt.wait_for_line_after(output_end, "ticking │ tock ");
     assert!(counted(&lilt, "tick") > 100);
     assert!(counted(&lilt, "tock") > 100);
     still_true(&site, &lilt, "after many cuts");
     lilt.quit();
 }
 
-/// Longer than an apply may take: what was to be applied is applied when the API server is back.
+/// An outage longer than the apply timeout: the apply is done when the API server is back.
 #[test]
-fn an_update_waits_for_a_cluster_that_is_away() {
+fn update_waits_for_unreachable_cluster() {
     let site = Site::new("away");
     site.project.write("web.yaml", &site.idle("web"));
     site.project.write("gone.yaml", &site.idle("gone"));
@@ -94,18 +94,18 @@ fn an_update_waits_for_a_cluster_that_is_away() {
     eventually("the object's object is there", || has("guest", "first"));
 
     let blackout = Blackout::of(port);
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("web.yaml", &site.idle("web").replace("987", "654"));
     site.project.write("command.yaml", &map("command", "second"));
     site.project.write("guest.yaml", &map("guest", "second"));
     site.project.write("Tiltfile", tiltfile);
-    // The command fails, for all that it knows; what failed it is told.
-    lilt.wait_for_line_after(place, "command │ It begins again by itself when the cluster answers");
+    // The command fails, and the cause is reported.
+    lilt.wait_for_line_after(output_end, "command │ It begins again by itself when the cluster answers");
     eventually("it waits for the cluster", || {
-        let said = lilt.output_after(place);
+        let said = lilt.output_after(output_end);
         said.lines().find(|line| line.contains("web │") && line.contains("; trying again")).map(str::to_owned)
     });
-    // Whoever would give up has given up by now.
+    // All retry limits have passed.
     std::thread::sleep(Duration::from_secs(3));
     drop(blackout);
     eventually("what was to be applied is applied", || {
@@ -117,14 +117,14 @@ fn an_update_waits_for_a_cluster_that_is_away() {
     }
     lilt.wait_until("command", "is deployed", |it| it["status"]["updateStatus"] == "ok");
     lilt.wait_until_ready("web");
-    assert!(!lilt.output_after(place).contains("web │ ERROR: Build Failed"), "{}", lilt.output());
+    assert!(!lilt.output_after(output_end).contains("web │ ERROR: Build Failed"), "{}", lilt.output());
     drop(proxy);
     lilt.quit();
 }
 
 #[test]
-fn a_minute_without_network_is_survived() {
-    // Thousands of lines are enough to see whether one is missing.
+fn session_survives_minute_without_network() {
+    // Thousands of lines suffice to detect a missing one.
     let (site, away, port) = ticking("blackout", 20_000);
     let _proxy = Proxy::open(port);
     let lilt = site.up().variable("KUBECONFIG", away.file("kubeconfig")).start();
@@ -145,9 +145,9 @@ fn a_minute_without_network_is_survived() {
     site.serves("one");
     still_true(&site, &lilt, "after the blackout");
     assert_eq!(site.pods(), pods, "nothing was deployed anew");
-    let place = lilt.place();
-    lilt.wait_for_line_after(place, "ticking │ tick ");
-    lilt.wait_for_line_after(place, "ticking │ tock ");
+    let output_end = lilt.output_end();
+    lilt.wait_for_line_after(output_end, "ticking │ tick ");
+    lilt.wait_for_line_after(output_end, "ticking │ tock ");
     counted(&lilt, "tick");
     counted(&lilt, "tock");
     lilt.quit();
@@ -164,11 +164,11 @@ fn live_update_waits_for_api_server_that_refuses_connections() {
     lilt.wait_until_ready("web");
     site.serves("one");
     let pods = site.pods();
-    let place = lilt.place();
+    let output_end = lilt.output_end();
 
     drop(proxy);
     site.project.write("app/www/first.html", "first\n");
-    lilt.wait_for_line_after(place, "  → Waiting to update container ");
+    lilt.wait_for_line_after(output_end, "  → Waiting to update container ");
     lilt.wait_until("web", "shows what it waits for", |it| {
         let hold = it["metadata"]["annotations"]["lilt.dev/hold"].as_str().unwrap_or_default();
         it["status"]["updateStatus"] == "in_progress"
@@ -185,7 +185,7 @@ fn live_update_waits_for_api_server_that_refuses_connections() {
     }
     lilt.wait_until_ready("web");
     assert_eq!(site.pods(), pods);
-    let output = lilt.output_after(place);
+    let output = lilt.output_after(output_end);
     assert_eq!(output.matches("→ Waiting to update").count(), 1, "{output}");
     for word in ["STEP ", "ERROR", "Failed to update"] {
         assert!(!output.contains(&format!("web │ {word}")), "{word}: {output}");

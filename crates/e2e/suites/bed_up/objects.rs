@@ -1,10 +1,10 @@
-//! Commands for objects that need a cluster, or programs that come with one.
+//! Object commands that need a cluster or its programs.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::Start;
+use lilt_e2e::site::Site;
 
 #[test]
-fn a_shell_opens_in_the_pod_of_a_resource() {
+fn shell_opens_in_pod_of_resource() {
     let site = Site::new("shell");
     site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
     site.project.write("web.yaml", &site.idle("web"));
@@ -13,13 +13,13 @@ fn a_shell_opens_in_the_pod_of_a_resource() {
     site.project.write("typed", "echo here is $(hostname)\nexit 0\n");
     let command = |arguments: &[&str]| {
         Start::new(&site.project, arguments)
-            .on(&site.namespace)
-            .beside(&lilt)
+            .in_namespace(&site.namespace)
+            .with_home_of(&lilt)
             .reading(&site.project.file("typed"))
     };
-    let ended = command(&["alpha", "shell", "web"]).run().clean(0);
+    let ended = command(&["alpha", "shell", "web"]).run().expect_clean_exit(0);
     assert_eq!(ended.stdout(), format!("here is {}\n", site.only_pod()));
-    let wrong = command(&["alpha", "shell", "web", "-c", "none"]).run().clean(1);
+    let wrong = command(&["alpha", "shell", "web", "-c", "none"]).run().expect_clean_exit(1);
     assert!(wrong.stderr().contains("container none not found in pod"), "{}", wrong.stderr());
     lilt.quit();
 }
@@ -34,7 +34,12 @@ fn kustomizations_are_applied() {
     let lilt = site.up().start();
     lilt.wait_until_ready("one");
     let command = |arguments: &[&str]| {
-        Start::new(&site.project, arguments).on(&site.namespace).beside(&lilt).run().clean(0).stdout()
+        Start::new(&site.project, arguments)
+            .in_namespace(&site.namespace)
+            .with_home_of(&lilt)
+            .run()
+            .expect_clean_exit(0)
+            .stdout()
     };
     assert_eq!(command(&["apply", "-k", "k"]), "configmap.tilt.dev/my-values created\n");
     assert_eq!(command(&["delete", "-k", "k"]), "configmap.tilt.dev \"my-values\" deleted\n");

@@ -1,17 +1,17 @@
-//! The whole way, in one session: build, push, deploy, forward, copy into the container, build again, lose the pod.
+//! The whole path in one session: build, push, deploy, forward, live update, rebuild, deleted pod.
 
 use std::net::TcpStream;
 
-use lilt_e2e::bed::Site;
-use lilt_e2e::lilt::{BEGIN, Lilt};
+use lilt_e2e::lilt::{Lilt, OUTPUT_START};
 use lilt_e2e::page::get;
-use lilt_testbed_env::{Bed, Project, eventually};
+use lilt_e2e::site::Site;
+use lilt_testbed_env::{Project, Testbed, eventually};
 use serde_json::json;
 
 #[test]
-fn from_a_tiltfile_to_a_live_updated_pod() {
+fn tiltfile_becomes_live_updated_pod() {
     let site = Site::new("path");
-    // Outside of the project, so that it is nobody's change.
+    // Outside of the project, so that it triggers nothing.
     let gate = Project::new(&[]);
     let wait = format!("until test -e {}; do sleep 0.02; done; echo open", gate.file("go").display());
     let tiltfile = site.tiltfile().replace("labels=['site']", "labels=['site'], resource_deps=['gate']");
@@ -20,7 +20,7 @@ fn from_a_tiltfile_to_a_live_updated_pod() {
 
     is_held_until_the_gate_is_open(&site, &lilt);
     gate.write("go", "");
-    lilt.wait_for_words("gate", "open");
+    lilt.wait_for_log_line("gate", "open");
     let image = is_built_pushed_and_deployed(&site, &lilt);
     is_shown_on_the_page(&site, &lilt);
     let pod = site.only_pod();
@@ -46,16 +46,16 @@ fn is_held_until_the_gate_is_open(site: &Site, lilt: &Lilt) {
 
 /// Returns the image that the pod runs.
 fn is_built_pushed_and_deployed(site: &Site, lilt: &Lilt) -> String {
-    let registry = Bed::get().registry();
+    let registry = Testbed::get().registry();
     let name = site.image();
-    lilt.wait_for_words("web", "Initial Build");
-    lilt.wait_for_words("web", &format!("STEP 1/3 — Building Dockerfile: [{name}]"));
-    lilt.wait_for_words("web", "  COPY www /www");
+    lilt.wait_for_log_line("web", "Initial Build");
+    lilt.wait_for_log_line("web", &format!("STEP 1/3 — Building Dockerfile: [{name}]"));
+    lilt.wait_for_log_line("web", "  COPY www /www");
     let push = lilt.wait_for_line(&format!("web │ STEP 2/3 — Pushing {registry}/{name}:tilt-"));
-    lilt.wait_for_words("web", "STEP 3/3 — Deploying");
-    lilt.wait_for_words("web", "       → web:deployment");
+    lilt.wait_for_log_line("web", "STEP 3/3 — Deploying");
+    lilt.wait_for_log_line("web", "       → web:deployment");
     lilt.wait_for_line("web │      Step 3 - ");
-    // The build's progress, and what its steps print.
+    // The build's progress, and the output of its steps.
     let printed = lilt.output();
     assert!(
         printed.contains(&format!("] RUN echo this is the build of {name} on $(uname -s) [done: ")),
@@ -84,11 +84,11 @@ fn is_built_pushed_and_deployed(site: &Site, lilt: &Lilt) -> String {
     site.serves("one");
     let pod = site.only_pod();
     assert_eq!(site.read(&format!("pod/{pod}"), ".spec.containers[0].image"), image);
-    lilt.wait_for_words("web", &format!("Tracking new pod rollout ({pod}):"));
+    lilt.wait_for_log_line("web", &format!("Tracking new pod rollout ({pod}):"));
     lilt.wait_for_line("web │      ┊ Ready");
     let namespace = site.namespace.name();
-    lilt.wait_for_words("web", &format!("[event: pod {namespace}/{pod}] Pulling image \"{image}\""));
-    // What the server in the container says.
+    lilt.wait_for_log_line("web", &format!("[event: pod {namespace}/{pod}] Pulling image \"{image}\""));
+    // The log of the server in the container.
     lilt.wait_for_line("response:200");
     image.to_owned()
 }
@@ -105,7 +105,7 @@ fn is_shown_on_the_page(site: &Site, lilt: &Lilt) {
 }
 
 fn takes_synced_files_in_place(site: &Site, lilt: &Lilt, pod: &str) {
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
     let file = site.project.file("app/www/index.html");
@@ -117,9 +117,9 @@ fn takes_synced_files_in_place(site: &Site, lilt: &Lilt, pod: &str) {
         &format!("ran in {pod}"),
         &format!("  → Container {pod}/main updated!"),
     ] {
-        lilt.wait_for_words_after(place, "web", words);
+        lilt.wait_for_log_line_after(output_end, "web", words);
     }
-    // New files and folders come, removed ones go.
+    // New files and folders are copied, removed ones deleted.
     let fetch = |path: &str| get(site.port, path);
     site.project.write("app/www/deep/new.html", "new\n");
     eventually("a new file is served", || fetch("/deep/new.html").filter(|page| page == "new\n"));
@@ -131,17 +131,21 @@ fn takes_synced_files_in_place(site: &Site, lilt: &Lilt, pod: &str) {
 
 fn is_built_again_for_any_other_file(site: &Site, lilt: &Lilt, pod: &str, image: &str) {
     assert_eq!(get(site.port, "/words.txt").as_deref(), Some("first\n"));
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     site.project.write("app/words.txt", "second\n");
-    lilt.wait_for_words_after(place, "web", "1 File Changed: [app/words.txt]");
-    lilt.wait_for_words_after(place, "web", &format!("STEP 1/3 — Building Dockerfile: [{}]", site.image()));
-    lilt.wait_for_words_after(place, "web", "STEP 3/3 — Deploying");
+    lilt.wait_for_log_line_after(output_end, "web", "1 File Changed: [app/words.txt]");
+    lilt.wait_for_log_line_after(
+        output_end,
+        "web",
+        &format!("STEP 1/3 — Building Dockerfile: [{}]", site.image()),
+    );
+    lilt.wait_for_log_line_after(output_end, "web", "STEP 3/3 — Deploying");
     eventually("the new content is served", || {
         get(site.port, "/words.txt").filter(|page| page == "second\n")
     });
     site.serves("two");
     let next = eventually("the pod before is gone", || Some(site.only_pod()).filter(|next| next != pod));
-    lilt.wait_for_words_after(place, "web", &format!("Tracking new pod rollout ({next}):"));
+    lilt.wait_for_log_line_after(output_end, "web", &format!("Tracking new pod rollout ({next}):"));
     assert_ne!(site.read("deployment/web", ".spec.template.spec.containers[0].image"), image);
     lilt.wait_until_ready("web");
 }
@@ -155,14 +159,14 @@ fn keeps_the_port_open_while_the_pod_is_replaced(site: &Site, lilt: &Lilt) {
         assert!(TcpStream::connect(("127.0.0.1", site.port)).is_ok(), "the port stays open");
         site.pods().into_iter().find(|next| *next != pod)
     });
-    // The image has an older content: what was copied since is copied again.
+    // The image has older content: later changes are copied again.
     eventually("the new pod has what was copied into the one before", || {
         let page = site.namespace.try_kubectl(&["exec", &next, "--", "cat", "/www/index.html"]);
         page.ok().filter(|page| page == "three\n")
     });
     site.serves("three");
-    lilt.wait_for_line_after(BEGIN, "web │ Container Replaced");
-    lilt.wait_for_words("web", &format!("  → Container {next}/main updated!"));
+    lilt.wait_for_line_after(OUTPUT_START, "web │ Container Replaced");
+    lilt.wait_for_log_line("web", &format!("  → Container {next}/main updated!"));
     lilt.has_lines("STEP 1/3", 2);
     assert_eq!(site.only_pod(), next);
 }

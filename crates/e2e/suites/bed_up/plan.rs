@@ -1,17 +1,17 @@
-//! `lilt plan` shows what would be done, and `lilt up --cleanup` leaves nothing behind.
+//! `lilt plan` and `lilt up --cleanup`.
 
-use lilt_e2e::bed::Site;
-use lilt_e2e::lilt::{Ended, Start};
+use lilt_e2e::lilt::{ExitedLilt, Start};
+use lilt_e2e::site::Site;
 use lilt_testbed_env::{Project, eventually};
 use serde_json::Value;
 
-fn plan(site: &Site, arguments: &[&str]) -> Ended {
+fn plan(site: &Site, arguments: &[&str]) -> ExitedLilt {
     let arguments: Vec<&str> = ["plan"].iter().chain(arguments).copied().collect();
-    Start::new(&site.project, &arguments).on(&site.namespace).run()
+    Start::new(&site.project, &arguments).in_namespace(&site.namespace).run()
 }
 
 #[test]
-fn a_plan_says_what_would_be_built_made_and_changed_and_does_nothing() {
+fn plan_lists_builds_and_changes_without_applying() {
     let site = Site::new("plan");
     let other = site.idle("other").replace("spec:\n  selector", "spec:\n  replicas: 0\n  selector");
     site.project.write("other.yaml", &other);
@@ -19,7 +19,7 @@ fn a_plan_says_what_would_be_built_made_and_changed_and_does_nothing() {
         "Tiltfile",
         &format!("{}k8s_yaml('other.yaml')\nlocal_resource('job', 'touch never')\n", site.tiltfile()),
     );
-    let first = plan(&site, &[]).clean(2);
+    let first = plan(&site, &[]).expect_clean_exit(2);
     for line in [&format!("build   {}", site.image()), "create  web:deployment", "run     touch never"] {
         assert!(first.stdout().contains(line), "{line:?} in {}", first.stdout());
     }
@@ -28,7 +28,7 @@ fn a_plan_says_what_would_be_built_made_and_changed_and_does_nothing() {
     site.namespace.kubectl(&["apply", "-f", &site.project.file("other.yaml").display().to_string()]);
     let changed = other.replace("replicas: 0", "replicas: 1").replace("sleep 987", "sleep 654");
     site.project.write("other.yaml", &changed);
-    let second = plan(&site, &["other"]).clean(2).stdout();
+    let second = plan(&site, &["other"]).expect_clean_exit(2).stdout();
     assert!(
         second.contains("change  other:deployment") && second.contains("spec.replicas: 0 → 1"),
         "{second}"
@@ -36,25 +36,25 @@ fn a_plan_says_what_would_be_built_made_and_changed_and_does_nothing() {
     assert!(second.contains("sleep 654"), "{second}");
 
     site.project.write("other.yaml", &changed.replace("replicas: 1", "replicas: many"));
-    let refused = plan(&site, &["-o", "json", "other"]).clean(1);
+    let refused = plan(&site, &["-o", "json", "other"]).expect_clean_exit(1);
     let json: Value = serde_json::from_str(&refused.stdout()).expect("one document");
     let object = &json["resources"][0]["objects"][0];
     assert_eq!((&object["action"], &object["name"]), (&"refused".into(), &"other".into()), "{json}");
     assert!(object["reason"].as_str().is_some_and(|reason| reason.contains("replicas")), "{json}");
 
-    let down = plan(&site, &["--down", "other"]).clean(2).stdout();
+    let down = plan(&site, &["--down", "other"]).expect_clean_exit(2).stdout();
     assert!(down.contains("delete  other:deployment"), "{down}");
     assert!(site.exists("deployment/other"));
 }
 
 #[test]
-fn what_is_as_it_should_be_is_0() {
+fn plan_exits_0_without_changes() {
     let site = Site::new("plan-same");
     site.project.write("web.yaml", &site.idle("web"));
     site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
-    let same = plan(&site, &[]).clean(0).stdout();
+    let same = plan(&site, &[]).expect_clean_exit(0).stdout();
     assert!(same.contains("leave   web:deployment") && same.contains("1 as they should be"), "{same}");
 
     // What it would delete were the Tiltfile another.
@@ -62,14 +62,15 @@ fn what_is_as_it_should_be_is_0() {
     site.project.write("other.yaml", &site.idle("other"));
     site.project.write("Tiltfile", &format!("k8s_yaml('web.yaml')\n{more}"));
     lilt.wait_until_ready("other");
-    let beside = || Start::new(&site.project, &["plan"]).on(&site.namespace).beside(&lilt);
-    let same = beside().run().clean(0).stdout();
+    let second_command =
+        || Start::new(&site.project, &["plan"]).in_namespace(&site.namespace).with_home_of(&lilt);
+    let same = second_command().run().expect_clean_exit(0).stdout();
     assert!(!same.contains("delete"), "{same}");
-    let less = beside().variable("MORE", "0").run().clean(2).stdout();
+    let less = second_command().variable("MORE", "0").run().expect_clean_exit(2).stdout();
     assert!(less.contains("other (the running session deletes it)\n  delete  other:deployment"), "{less}");
     assert!(less.contains("1 to delete") && !less.contains("delete  web"), "{less}");
 
-    // What somebody filled in stays.
+    // Objects filled in by others are kept.
     let once = |name: &str| {
         format!(
             "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, annotations: {{lilt.dev/create-once: 'true'}}}}\ndata: {{a: ''}}\n"
@@ -82,34 +83,34 @@ fn what_is_as_it_should_be_is_0() {
     });
     lilt.wait_until_ready("other");
     site.namespace.kubectl(&["patch", "configmap/filled", "-p", "{\"data\":{\"a\":\"mine\"}}"]);
-    let less = beside().variable("MORE", "0").run().clean(2).stdout();
+    let less = second_command().variable("MORE", "0").run().expect_clean_exit(2).stdout();
     assert!(less.contains("delete  as-it-was:configmap") && !less.contains("filled"), "{less}");
     lilt.quit();
     site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
-    plan(&site, &["--down"]).clean(2);
-    site.down().run().clean(0);
-    plan(&site, &["--down"]).clean(0);
+    plan(&site, &["--down"]).expect_clean_exit(2);
+    site.down().run().expect_clean_exit(0);
+    plan(&site, &["--down"]).expect_clean_exit(0);
 }
 
 #[test]
-fn an_image_that_would_become_the_same_is_not_to_be_built() {
+fn plan_skips_unchanged_image() {
     let site = Site::new("plan-built");
     let cache = Project::new(&[]);
     let with_cache = |start: Start| start.variable("XDG_CACHE_HOME", cache.path());
-    let plan = || with_cache(Start::new(&site.project, &["plan"]).on(&site.namespace)).run();
+    let plan = || with_cache(Start::new(&site.project, &["plan"]).in_namespace(&site.namespace)).run();
     // Something builds on it, too.
     let top = format!("{}-top", site.image());
     site.project.write("top/Dockerfile", &format!("FROM {}\nRUN echo top >/top\n", site.image()));
     site.project.write("top.yaml", &site.yaml("top", &top));
     let more = format!("docker_build('{top}', 'top')\nk8s_yaml('top.yaml')\n");
     site.project.write("Tiltfile", &format!("{}{more}", site.tiltfile()));
-    with_cache(site.ci()).run().clean(0);
+    with_cache(site.ci()).run().expect_clean_exit(0);
 
-    let same = plan().clean(0).stdout();
+    let same = plan().expect_clean_exit(0).stdout();
     assert!(!same.contains("  build ") && same.contains("2 as they should be"), "{same}");
 
     site.project.write("app/words.txt", "others\n");
-    let other = plan().clean(2).stdout();
+    let other = plan().expect_clean_exit(2).stdout();
     for line in [&format!("  build   {}\n", site.image()), &format!("  build   {top}\n")] {
         assert!(other.contains(line), "{line:?} in {other}");
     }
@@ -117,14 +118,14 @@ fn an_image_that_would_become_the_same_is_not_to_be_built() {
 }
 
 #[test]
-fn cleanup_deletes_what_was_deployed_when_the_session_ends() {
+fn up_cleanup_deletes_on_exit() {
     let site = Site::new("cleanup");
     site.project.write("web.yaml", &site.idle("web"));
     site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
     let lilt = site.up().argument("--cleanup").start();
     lilt.wait_until_ready("web");
     lilt.signal(nix::sys::signal::Signal::SIGTERM);
-    let ended = lilt.ended();
+    let ended = lilt.wait_for_exit();
     assert_eq!(ended.code(), Some(0), "{}", ended.output());
     assert!(ended.output().contains("→ Deployment/web\n"), "{}", ended.output());
     assert!(!site.exists("deployment/web"));
@@ -141,7 +142,7 @@ fn cleanup_deletes_what_was_deployed_when_the_session_ends() {
         (!site.read("deployment/web", ".metadata.deletionTimestamp").is_empty()).then_some(())
     });
     lilt.ctrl_c();
-    let ended = lilt.ended();
+    let ended = lilt.wait_for_exit();
     assert_eq!(ended.code(), Some(1), "{}", ended.output());
     assert!(ended.output().contains("interrupted; some objects may be left"), "{}", ended.output());
     site.namespace.kubectl(&[

@@ -1,15 +1,15 @@
-//! What changes of the Tiltfile and of YAML do to what runs in the cluster, and what a second session does.
+//! Effects of Tiltfile and YAML changes on deployed resources, and of a second session.
 
 use std::net::TcpStream;
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::page::get;
+use lilt_e2e::site::Site;
 use lilt_testbed_env::{eventually, free_port};
 
 const BUILDING: &str = "Building Dockerfile: [";
 
 #[test]
-fn only_what_is_said_otherwise_is_deployed_otherwise() {
+fn reload_redeploys_only_changed_resources() {
     let site = Site::new("reload");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
@@ -18,7 +18,7 @@ fn only_what_is_said_otherwise_is_deployed_otherwise() {
     let generation = site.read("deployment/web", ".metadata.generation");
     lilt.quit();
 
-    // A second session finds everything as it should be.
+    // A second session finds everything unchanged.
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     site.serves("one");
@@ -27,20 +27,20 @@ fn only_what_is_said_otherwise_is_deployed_otherwise() {
     let page = lilt.wait_until_ready("web");
     assert_eq!(page["status"]["k8sResourceInfo"]["podName"], pod);
 
-    // A resource comes, and leaves the other one alone.
+    // A new resource does not affect the other one.
     site.project.write("other.yaml", &site.idle("other"));
     site.project.write("Tiltfile", &format!("{}k8s_yaml('other.yaml')\n", site.tiltfile()));
     lilt.wait_until_ready("other");
     assert!(site.pods().contains(&pod), "{:?}", site.pods());
     lilt.has_lines("web │ STEP", 3);
 
-    // Other YAML: deployed anew, with the image that is there.
+    // Changed YAML is deployed, with the existing image.
     let builds = lilt.count(BUILDING);
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     let yaml = site.yaml("web", site.image()).replace("image:", "env: [{name: MORE, value: 'yes'}], image:");
     site.project.write("web.yaml", &yaml);
-    lilt.wait_for_words_after(place, "web", "1 File Changed: [web.yaml]");
-    lilt.wait_for_words_after(place, "web", "STEP 1/1 — Deploying");
+    lilt.wait_for_log_line_after(output_end, "web", "1 File Changed: [web.yaml]");
+    lilt.wait_for_log_line_after(output_end, "web", "STEP 1/1 — Deploying");
     let next = eventually("another pod of the site is ready", || {
         let page = lilt.wait_until_ready("web");
         let name = page["status"]["k8sResourceInfo"]["podName"].as_str()?.to_owned();
@@ -60,7 +60,7 @@ fn only_what_is_said_otherwise_is_deployed_otherwise() {
     });
     assert!(site.pods().contains(&next), "{:?}", site.pods());
 
-    // What the Tiltfile no longer names goes, with its port; the other one stays.
+    // A removed resource is deleted, with its port forward; the other one is kept.
     site.project.write("Tiltfile", "k8s_yaml('other.yaml')\n");
     eventually("the deployment is deleted", || (!site.exists("deployment/web")).then_some(()));
     eventually("the port is closed", || TcpStream::connect(("127.0.0.1", other_port)).is_err().then_some(()));
@@ -71,7 +71,7 @@ fn only_what_is_said_otherwise_is_deployed_otherwise() {
 }
 
 #[test]
-fn a_trigger_deploys_and_a_manual_resource_waits_for_it() {
+fn manual_resource_waits_for_trigger() {
     let site = Site::new("manual");
     let tiltfile =
         "k8s_yaml('web.yaml')\nk8s_resource('web', trigger_mode=TRIGGER_MODE_MANUAL, auto_init=False)\n";
@@ -88,9 +88,9 @@ fn a_trigger_deploys_and_a_manual_resource_waits_for_it() {
     lilt.quit();
 }
 
-/// A trigger after a save asks for what was saved; one without starts anew what runs.
+/// A trigger with pending changes updates; one without recreates the objects.
 #[test]
-fn a_trigger_for_what_was_saved_deletes_nothing() {
+fn trigger_with_pending_changes_deletes_nothing() {
     let site = Site::new("saved");
     let image = site.image();
     let tiltfile = format!(
@@ -109,23 +109,23 @@ fn a_trigger_for_what_was_saved_deletes_nothing() {
     lilt.wait_until("web", "waits for a trigger", |it| {
         it["metadata"]["annotations"]["lilt.dev/hold"] == "1 file changed; waiting for a trigger"
     });
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     lilt.click("web");
-    lilt.wait_for_line_after(place, "1 File Changed: [image/text]");
-    lilt.wait_for_line_after(place, "web:deployment");
+    lilt.wait_for_line_after(output_end, "1 File Changed: [image/text]");
+    lilt.wait_for_line_after(output_end, "web:deployment");
     lilt.wait_until_ready("web");
     assert_eq!(uid(), first, "it is the same object");
-    assert!(!lilt.output_after(place).contains("starts anew"), "{}", lilt.output_after(place));
-    let place = lilt.place();
+    assert!(!lilt.output_after(output_end).contains("starts anew"), "{}", lilt.output_after(output_end));
+    let output_end = lilt.output_end();
     lilt.click("web");
-    lilt.wait_for_line_after(place, "Deleting what runs, so that it starts anew");
+    lilt.wait_for_line_after(output_end, "Deleting what runs, so that it starts anew");
     eventually("it is another object", || uid().filter(|uid| Some(uid) != first.as_ref()));
     lilt.quit();
 }
 
-/// What is saved while an image is built is not forgotten.
+/// Saves during a build are not lost.
 #[test]
-fn changes_during_a_build_reach_the_pod() {
+fn changes_during_build_reach_the_pod() {
     let site = Site::new("during");
     let dockerfile = site.project.read("app/Dockerfile").replace("RUN echo", "RUN sleep 3; echo");
     site.project.write("app/Dockerfile", &dockerfile);

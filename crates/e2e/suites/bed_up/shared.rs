@@ -1,6 +1,6 @@
 //! One image in many workloads, many images in one pod, images on images.
 
-use lilt_e2e::bed::Site;
+use lilt_e2e::site::Site;
 use lilt_testbed_env::eventually;
 
 /// A pod with an init container and two containers, each with an image that is built here.
@@ -30,7 +30,7 @@ fn image_of(site: &Site, object: &str, container: &str) -> String {
 }
 
 #[test]
-fn an_image_is_built_once_for_all_that_run_it() {
+fn shared_image_is_built_once() {
     let site = Site::new("shared");
     let image = site.image();
     site.project.write("base/Dockerfile", &format!("FROM busybox\nCOPY name /base\nRUN echo {image}\n"));
@@ -57,7 +57,7 @@ fn an_image_is_built_once_for_all_that_run_it() {
     let built = |name: &str, times: usize| {
         lilt.has_lines(&format!("Building Dockerfile: [{image}{name}]"), times * 2);
     };
-    // Each step is told at its beginning and in the summary.
+    // Each step is logged at its start and in the summary.
     built("", 1);
     built("-base", 1);
     built("-tool", 1);
@@ -68,7 +68,7 @@ fn an_image_is_built_once_for_all_that_run_it() {
     assert_ne!(tool, shared);
     lilt.wait_for_line("base one");
 
-    // A change to the base makes all of them anew.
+    // A change of the base image rebuilds all of them.
     site.project.write("base/name", "base two\n");
     eventually("both run the new image", || {
         let images =
@@ -81,9 +81,9 @@ fn an_image_is_built_once_for_all_that_run_it() {
     lilt.quit();
 }
 
-/// A change to the lowest of three reaches what runs the highest.
+/// A change of the lowest of three images reaches the pod of the highest.
 #[test]
-fn images_may_stand_on_images_that_stand_on_images() {
+fn chained_base_images_are_built_in_order() {
     let site = Site::new("tower");
     let image = site.image();
     let write = |folder: &str, from: &str, rest: &str| {
@@ -98,7 +98,7 @@ fn images_may_stand_on_images_that_stand_on_images() {
          CMD [\"httpd\", \"-f\", \"-p\", \"8080\", \"-h\", \"/www\"]",
     );
     site.project.write("low/name", &format!("{image} one\n"));
-    // In an order that is not theirs.
+    // In another order than their dependencies.
     let tiltfile = format!(
         "docker_build('{image}', 'app')\ndocker_build('{image}-middle', 'middle')\ndocker_build('{image}-low', 'low')\n\
          k8s_yaml('web.yaml')\nk8s_resource('web', port_forwards='{}:8080')\n",

@@ -1,11 +1,11 @@
 //! Two sessions that deploy the same objects: of one folder, and of two checkouts of one project.
 
-use lilt_e2e::bed::Site;
 use lilt_e2e::lilt::{Lilt, Start};
+use lilt_e2e::site::Site;
 use lilt_testbed_env::Project;
 use serde_json::Value;
 
-/// A site without forwards: two sessions cannot have the same port.
+/// A site without port forwards: two sessions cannot have the same port.
 fn site(topic: &str) -> Site {
     let site = Site::new(topic);
     site.project.write("Tiltfile", &tiltfile(&site));
@@ -31,7 +31,7 @@ fn pod_of(resource: &Value) -> &Value {
     &resource["status"]["k8sResourceInfo"]["podName"]
 }
 
-/// How many templates the deployment has had.
+/// Returns how many pod templates the deployment has had.
 fn rollouts(site: &Site) -> String {
     site.read("deployment/web", r".metadata.annotations.deployment\.kubernetes\.io/revision")
 }
@@ -45,7 +45,7 @@ fn follows(lilt: &Lilt, updates: usize, pod: &str) {
 }
 
 #[test]
-fn two_sessions_of_one_folder_deploy_one_template_and_follow_one_pod() {
+fn two_sessions_of_one_folder_share_one_pod() {
     let site = site("two-sessions");
     let first = site.up().start();
     let second = site.up().start();
@@ -80,7 +80,7 @@ fn session_of_another_checkout_is_named_once_and_shares_the_pod() {
     let other = checkout(&site);
     let first = site.up().start();
     first.wait_until_ready("web");
-    let second = Start::up(&other).on(&site.namespace).beside(&first).start();
+    let second = Start::up(&other).in_namespace(&site.namespace).with_home_of(&first).start();
     second.wait_until_ready("web");
     let pod = site.only_pod();
     follows(&first, 1, &pod);

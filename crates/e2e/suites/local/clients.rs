@@ -1,4 +1,4 @@
-//! Commands that speak to a running session, and those that only look at this machine.
+//! Commands that use a running session or inspect this machine.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -32,14 +32,14 @@ impl Live {
         Live { project, lilt }
     }
 
-    /// Another command beside it.
+    /// Another command for the same session.
     fn command(&self, arguments: &[&str]) -> Start {
-        Start::new(&self.project, arguments).beside(&self.lilt)
+        Start::new(&self.project, arguments).with_home_of(&self.lilt)
     }
 
     #[track_caller]
     fn prints(&self, arguments: &[&str]) -> String {
-        self.command(arguments).run().clean(0).stdout()
+        self.command(arguments).run().expect_clean_exit(0).stdout()
     }
 
     fn json(&self, arguments: &[&str]) -> Value {
@@ -52,12 +52,12 @@ fn is_disabled(resource: &Value) -> bool {
 }
 
 #[test]
-fn resources_are_switched_off_and_on() {
+fn disable_and_enable_switch_resources() {
     let live = Live::start();
     assert_eq!(live.prints(&["disable", "db"]), "");
     live.lilt.wait_until("db", "is disabled", is_disabled);
     eventually("the server has ended", || live.lilt.processes().is_empty().then_some(()));
-    let complaint = live.command(&["trigger", "db"]).run().clean(1).stderr();
+    let complaint = live.command(&["trigger", "db"]).run().expect_clean_exit(1).stderr();
     assert_eq!(complaint, "Error: resource \"db\" is currently disabled\n");
 
     live.prints(&["enable", "--only", "db", "-l", "front"]);
@@ -77,31 +77,31 @@ fn resources_are_switched_off_and_on() {
 }
 
 #[test]
-fn the_arguments_of_the_tiltfile_are_shown_and_changed() {
+fn args_shows_and_changes_tiltfile_args() {
     let live = Live::start();
     assert_eq!(live.prints(&["args"]), "\n");
-    let place = live.lilt.place();
-    let ended = live.command(&["args", "one", "--", "two words"]).run().clean(0);
+    let output_end = live.lilt.output_end();
+    let ended = live.command(&["args", "one", "--", "two words"]).run().expect_clean_exit(0);
     let host = format!("localhost:{}", live.lilt.port());
     assert_eq!(
         ended.stderr(),
         format!("Changed config args for Tilt running at {host} to [one two words]\n")
     );
-    live.lilt.wait_for_line_after(place, "names [\"one\", \"two words\"]");
+    live.lilt.wait_for_line_after(output_end, "names [\"one\", \"two words\"]");
     eventually("the new ones are shown", || (live.prints(&["args"]) == "one 'two words'\n").then_some(()));
     assert_eq!(live.json(&["args", "--json"]), serde_json::json!(["one", "two words"]));
-    let ended = live.command(&["args", "one", "two words"]).run().clean(0);
+    let ended = live.command(&["args", "one", "two words"]).run().expect_clean_exit(0);
     assert_eq!(ended.stderr(), "Tilt is already running with those args -- no action taken\n");
-    let complaint = live.command(&["args", "--clear", "one"]).run().clean(1).stderr();
+    let complaint = live.command(&["args", "--clear", "one"]).run().expect_clean_exit(1).stderr();
     assert_eq!(complaint, "Error: --clear cannot be specified with other values\n");
-    let place = live.lilt.place();
+    let output_end = live.lilt.output_end();
     live.prints(&["args", "--clear"]);
-    live.lilt.wait_for_line_after(place, "names []");
+    live.lilt.wait_for_line_after(output_end, "names []");
     live.lilt.quit();
 }
 
 #[test]
-fn the_tree_shows_who_waits_for_whom() {
+fn tree_view_shows_dependencies_and_holds() {
     let live = Live::start();
     assert_eq!(
         live.prints(&["alpha", "tree-view"]),
@@ -138,7 +138,7 @@ fn mode(file: &Path) -> u32 {
 }
 
 #[test]
-fn a_snapshot_can_be_made_and_looked_at_when_its_session_is_gone() {
+fn snapshot_can_be_viewed_without_its_session() {
     let live = Live::start();
     let file = live.project.file("snapshot.json");
     let path = file.display().to_string();
@@ -168,13 +168,13 @@ fn a_snapshot_can_be_made_and_looked_at_when_its_session_is_gone() {
 }
 
 #[test]
-fn ci_leaves_a_snapshot_whether_it_succeeds_or_not() {
+fn ci_writes_snapshot_on_success_and_failure() {
     for (command, code) in [("true", 0), ("exit 3", 1)] {
         let project =
             Project::new(&[("Tiltfile", &format!("local_resource('one', 'echo words; {command}')"))]);
         let file = project.file("out.json");
         let flag = format!("--output-snapshot-on-exit={}", file.display());
-        Start::ci(&project).argument(&flag).run().clean(code);
+        Start::ci(&project).argument(&flag).run().expect_clean_exit(code);
         assert_eq!(mode(&file), 0o600);
         let text = std::fs::read_to_string(&file).expect("it was written");
         let snapshot: Value = serde_json::from_str(&text).expect("it is JSON");
@@ -182,21 +182,26 @@ fn ci_leaves_a_snapshot_whether_it_succeeds_or_not() {
         assert!(segments.iter().any(|segment| segment["text"] == "words\n"), "{text}");
     }
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')")]);
-    let ended = Start::ci(&project).argument("--output-snapshot-on-exit=/no/such/folder/x").run().clean(0);
+    let ended = Start::ci(&project)
+        .argument("--output-snapshot-on-exit=/no/such/folder/x")
+        .run()
+        .expect_clean_exit(0);
     assert!(ended.stderr().contains("/no/such/folder/x"), "{}", ended.output());
 }
 
 #[test]
-fn what_is_no_snapshot_is_told() {
+fn invalid_snapshot_is_refused() {
     let project = Project::new(&[("other.json", "{\"a\": 1}")]);
-    let complaint = Start::new(&project, &["snapshot", "view", "other.json"]).run().clean(1).stderr();
+    let complaint =
+        Start::new(&project, &["snapshot", "view", "other.json"]).run().expect_clean_exit(1).stderr();
     assert!(complaint.starts_with("Error: other.json is no snapshot: "), "{complaint}");
-    let complaint = Start::new(&project, &["snapshot", "view", "absent.json"]).run().clean(1).stderr();
+    let complaint =
+        Start::new(&project, &["snapshot", "view", "absent.json"]).run().expect_clean_exit(1).stderr();
     assert!(complaint.starts_with("Error: cannot read the snapshot absent.json"), "{complaint}");
 }
 
 #[test]
-fn engine_and_log_can_be_dumped_and_a_reader_may_stop_early() {
+fn dump_engine_and_logs_tolerate_closed_stdout() {
     let live = Live::start();
     let engine = live.json(&["dump", "engine"]);
     assert!(engine["resources"].to_string().contains("echo ran web"), "{engine}");
@@ -204,14 +209,15 @@ fn engine_and_log_can_be_dumped_and_a_reader_may_stop_early() {
     let segments = store["segments"].as_array().expect("a list");
     assert!(segments.iter().any(|segment| segment["text"] == "ran web\n" && segment["level"] == "INFO"));
     let script = format!("{} dump logstore | head -c 1", env!("CARGO_BIN_EXE_lilt"));
-    let shell = Start::program("sh".as_ref(), &live.project, &["-c", &script]).beside(&live.lilt).start();
-    let ended = shell.ended().clean(0);
+    let shell =
+        Start::program("sh".as_ref(), &live.project, &["-c", &script]).with_home_of(&live.lilt).start();
+    let ended = shell.wait_for_exit().expect_clean_exit(0);
     assert_eq!(ended.output(), "{\n");
     live.lilt.quit();
 }
 
 #[test]
-fn the_doctor_tells_what_is_there_and_what_is_not() {
+fn doctor_reports_available_and_missing_programs() {
     let live = Live::start();
     let text = live.prints(&["doctor"]);
     for line in [
@@ -232,11 +238,12 @@ fn the_doctor_tells_what_is_there_and_what_is_not() {
 }
 
 #[test]
-fn the_choice_on_analytics_is_kept() {
+fn analytics_choice_is_saved() {
     let project = Project::new(&[]);
     let folder = project.file("kept");
-    let run =
-        |arguments: &[&str]| Start::new(&project, arguments).variable("TILT_DEV_DIR", &folder).run().clean(0);
+    let run = |arguments: &[&str]| {
+        Start::new(&project, arguments).variable("TILT_DEV_DIR", &folder).run().expect_clean_exit(0)
+    };
     assert!(run(&["analytics"]).stdout().starts_with("analytics status : default\n"));
     for (choice, status) in [("out", "opt-out"), ("in", "opt-in"), ("opt-out", "opt-out")] {
         let ended = run(&["analytics", "opt", choice]);
@@ -249,25 +256,28 @@ fn the_choice_on_analytics_is_kept() {
 }
 
 #[test]
-fn completions_are_scripts_that_their_shells_take() {
+fn completion_scripts_are_accepted_by_shells() {
     let project = Project::new(&[]);
     for shell in ["bash", "zsh", "fish", "powershell"] {
-        let script = Start::new(&project, &["completion", shell]).run().clean(0).stdout();
+        let script = Start::new(&project, &["completion", shell]).run().expect_clean_exit(0).stdout();
         assert!(script.contains("tiltfile-result"), "{shell}: {script}");
-        let bare = Start::new(&project, &["completion", shell, "--no-descriptions"]).run().clean(0).stdout();
+        let bare = Start::new(&project, &["completion", shell, "--no-descriptions"])
+            .run()
+            .expect_clean_exit(0)
+            .stdout();
         assert!(!bare.contains("Bring everything up"), "{shell}: {bare}");
     }
-    let script = Start::new(&project, &["completion", "bash"]).run().clean(0).stdout();
+    let script = Start::new(&project, &["completion", "bash"]).run().expect_clean_exit(0).stdout();
     project.write("completion.bash", &script);
     let test = "source completion.bash; COMP_WORDS=(lilt sna); COMP_CWORD=1; _lilt lilt sna lilt; echo ${COMPREPLY[@]}";
-    let ended = Start::program("bash".as_ref(), &project, &["-c", test]).run().clean(0);
+    let ended = Start::program("bash".as_ref(), &project, &["-c", test]).run().expect_clean_exit(0);
     assert_eq!(ended.stdout(), "snapshot\n");
 }
 
 #[test]
-fn the_document_of_the_object_api_is_printed() {
+fn dump_openapi_prints_the_document() {
     let project = Project::new(&[]);
-    let text = Start::new(&project, &["dump", "openapi"]).run().clean(0).stdout();
+    let text = Start::new(&project, &["dump", "openapi"]).run().expect_clean_exit(0).stdout();
     let document: Value = serde_json::from_str(&text).expect("it is JSON");
     assert_eq!(document["swagger"], "2.0");
     let kinds = document["definitions"].as_object().expect("definitions").keys();
@@ -275,9 +285,9 @@ fn the_document_of_the_object_api_is_printed() {
 }
 
 #[test]
-fn an_installation_is_verified_in_silence() {
+fn verify_install_prints_nothing() {
     let project = Project::new(&[]);
-    let ended = Start::new(&project, &["verify-install"]).run().clean(0);
+    let ended = Start::new(&project, &["verify-install"]).run().expect_clean_exit(0);
     assert_eq!(ended.output(), "");
     let ended = Start::new(&project, &["verify-install"]).variable("XDG_CACHE_HOME", "/proc/none").run();
     assert_eq!(ended.code(), Some(1), "{}", ended.output());

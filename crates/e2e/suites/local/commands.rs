@@ -12,33 +12,37 @@ use serde_json::Value;
 const NOTHING: &[(&str, &str)] = &[("Tiltfile", "local_resource('nothing', 'true')")];
 
 #[test]
-fn version_tells_its_own_and_the_compatible_one() {
+fn version_prints_own_and_compatible_version() {
     let project = Project::new(&[]);
-    let version = Start::new(&project, &["version"]).run().clean(0).stdout();
+    let version = Start::new(&project, &["version"]).run().expect_clean_exit(0).stdout();
     let (tilt, own) = version.trim_end().split_once(", lilt v").unwrap_or_else(|| panic!("{version:?}"));
     assert!(tilt.starts_with("v0.37."), "{version:?}");
     assert_eq!(own, env!("CARGO_PKG_VERSION"));
 
-    assert_eq!(Start::new(&project, &["--version"]).run().clean(0).stdout(), version);
+    assert_eq!(Start::new(&project, &["--version"]).run().expect_clean_exit(0).stdout(), version);
 
-    let json = Start::new(&project, &["version", "--json"]).run().clean(0).stdout();
+    let json = Start::new(&project, &["version", "--json"]).run().expect_clean_exit(0).stdout();
     let json: Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(json["lilt"], own);
     assert_eq!(json["tilt"], tilt.trim_start_matches('v'));
 }
 
 #[test]
-fn through_a_link_named_tilt_it_is_the_same() {
+fn link_named_tilt_behaves_as_lilt() {
     let project = Project::new(NOTHING);
     let link = project.file("tilt");
     symlink(env!("CARGO_BIN_EXE_lilt"), &link).expect("a link can be made");
-    let version = |program| Start::program(program, &project, &["version"]).run().clean(0).stdout();
+    let version =
+        |program| Start::program(program, &project, &["version"]).run().expect_clean_exit(0).stdout();
     assert_eq!(version(&link), version(env!("CARGO_BIN_EXE_lilt").as_ref()));
-    Start::program(&link, &project, &["ci", "--port", "random"]).run().clean(0).says("Running cmd: true");
+    Start::program(&link, &project, &["ci", "--port", "random"])
+        .run()
+        .expect_clean_exit(0)
+        .expect_output("Running cmd: true");
 }
 
 #[test]
-fn what_it_does_not_know_is_an_error_that_says_what_it_knows() {
+fn unknown_command_error_suggests_known_ones() {
     let project = Project::new(NOTHING);
     for (arguments, word) in [
         (&["up", "--prot", "0"][..], "--port"),
@@ -52,21 +56,21 @@ fn what_it_does_not_know_is_an_error_that_says_what_it_knows() {
         (&["up", "--web-mode=local"], "vite"),
         (&["analytics", "opt", "maybe"], "maybe"),
     ] {
-        // As Tilt does: 1, not the 2 of other programs.
-        let ended = Start::new(&project, arguments).run().clean(1);
+        // The exit code is 1, as in Tilt.
+        let ended = Start::new(&project, arguments).run().expect_clean_exit(1);
         assert!(ended.stderr().contains(word), "{arguments:?}: {}", ended.output());
         assert_eq!(ended.stdout(), "", "{arguments:?}: nothing was run");
     }
 }
 
 #[test]
-fn help_is_no_error() {
+fn help_exits_0() {
     let project = Project::new(&[]);
-    let help = Start::new(&project, &["--help"]).run().clean(0).stdout();
-    // As Tilt does: no command is a question, too, and so is a group of commands.
-    assert_eq!(Start::new(&project, &[]).run().clean(0).stdout(), help);
+    let help = Start::new(&project, &["--help"]).run().expect_clean_exit(0).stdout();
+    // Like in Tilt, a missing command prints the help.
+    assert_eq!(Start::new(&project, &[]).run().expect_clean_exit(0).stdout(), help);
     for group in ["alpha", "completion", "dump", "snapshot"] {
-        let ended = Start::new(&project, &[group]).run().clean(0);
+        let ended = Start::new(&project, &[group]).run().expect_clean_exit(0);
         assert!(ended.stdout().contains("Commands:"), "{}", ended.output());
     }
     for command in ["up", "ci", "down", "demo", "version"] {
@@ -76,7 +80,7 @@ fn help_is_no_error() {
 
 /// `lilt version | head -0`
 #[test]
-fn a_reader_that_went_away_is_no_reason_to_panic() {
+fn closed_stdout_does_not_panic() {
     let project = Project::new(NOTHING);
     for arguments in [&["version"][..], &["ci", "--port", "random"]] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_lilt"))
@@ -95,12 +99,12 @@ fn a_reader_that_went_away_is_no_reason_to_panic() {
 }
 
 #[test]
-fn a_taken_web_port_is_told_in_the_words_that_scripts_know() {
+fn port_in_use_error_has_the_text_scripts_match() {
     let project = Project::new(NOTHING);
     let taken = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let port = taken.local_addr().expect("an address").port();
     for command in ["up", "ci", "demo"] {
-        let ended = Start::new(&project, &[command, "--port", &port.to_string()]).run().clean(1);
+        let ended = Start::new(&project, &[command, "--port", &port.to_string()]).run().expect_clean_exit(1);
         let complaint = ended.stderr();
         let wanted = format!(
             "Error: Tilt cannot start because you already have another process on port {port}\nIt is "
@@ -121,7 +125,7 @@ fn ci_exits_0_when_everything_is_ready() {
          local_resource('server', serve_cmd='echo serving; exec sleep 987', resource_deps=['build'])\n\
          local_resource('by-hand', 'exit 9', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL)\n",
     )]);
-    let ended = Start::ci(&project).run().clean(0);
+    let ended = Start::ci(&project).run().expect_clean_exit(0);
     let printed = ended.output();
     assert!(printed.contains("        build │ built\n"), "{printed}");
     assert!(printed.ends_with("SUCCESS. All workloads are healthy.\n"), "{printed}");
@@ -133,7 +137,7 @@ fn ci_exits_1_with_the_cause_when_a_command_fails() {
         "Tiltfile",
         "local_resource('fine', 'true')\nlocal_resource('bad', 'echo about to fail; exit 3')\n",
     )]);
-    let ended = Start::ci(&project).run().clean(1);
+    let ended = Start::ci(&project).run().expect_clean_exit(1);
     let failure = "Command \"echo about to fail; exit 3\" failed: exit status 3";
     assert_eq!(
         ended.stderr(),
@@ -143,8 +147,8 @@ fn ci_exits_1_with_the_cause_when_a_command_fails() {
         )
     );
     ended
-        .says("          bad │ about to fail\n")
-        .says(&format!("          bad │ ERROR: Build Failed: {failure}\n"));
+        .expect_output("          bad │ about to fail\n")
+        .expect_output(&format!("          bad │ ERROR: Build Failed: {failure}\n"));
 }
 
 #[test]
@@ -154,7 +158,7 @@ fn ci_exits_1_with_the_cause_when_a_server_ends() {
         "Tiltfile",
         "local_resource('server', serve_cmd='echo up; exit 5')\nlocal_resource('slow', 'sleep 987')\n",
     )]);
-    let ended = Start::ci(&project).run().clean(1);
+    let ended = Start::ci(&project).run().expect_clean_exit(1);
     let complaint = ended.stderr();
     assert!(complaint.starts_with("Error: server: server exited with code 5\n"), "{complaint}");
     assert!(complaint.contains("  up\n"), "{complaint}");
@@ -163,7 +167,7 @@ fn ci_exits_1_with_the_cause_when_a_server_ends() {
 #[test]
 fn ci_exits_1_with_the_cause_when_the_tiltfile_is_broken() {
     let project = Project::new(&[("Tiltfile", "print('hello')\nlokal_resource('a', 'true')\n")]);
-    let ended = Start::ci(&project).run().clean(1);
+    let ended = Start::ci(&project).run().expect_clean_exit(1);
     let complaint = ended.stderr();
     assert!(complaint.contains("Tiltfile:2:1: undefined: lokal_resource"), "{complaint}");
     assert!(complaint.contains("2 | lokal_resource('a', 'true')"), "{complaint}");
@@ -171,14 +175,14 @@ fn ci_exits_1_with_the_cause_when_the_tiltfile_is_broken() {
 }
 
 #[test]
-fn ci_gives_up_after_its_time() {
+fn ci_exits_1_after_timeout() {
     let project = Project::new(&[("Tiltfile", "local_resource('slow', 'sleep 987')\n")]);
-    let ended = Start::ci(&project).argument("--timeout=4s").run().clean(1);
-    ended.says("Timeout after 4s: 1 resource was not ready").says("hint: --timeout");
+    let ended = Start::ci(&project).argument("--timeout=4s").run().expect_clean_exit(1);
+    ended.expect_output("Timeout after 4s: 1 resource was not ready").expect_output("hint: --timeout");
 }
 
 #[test]
-fn another_tiltfile_can_be_named() {
+fn file_flag_selects_tiltfile() {
     let project = Project::new(&[
         ("Tiltfile", "fail('not this one')"),
         ("other/Tiltfile.ci", "local_resource('here', 'pwd')"),
@@ -187,14 +191,14 @@ fn another_tiltfile_can_be_named() {
     Start::ci(&project)
         .argument("--file=other/Tiltfile.ci")
         .run()
-        .clean(0)
-        .says(&format!("         here │ {}\n", folder.display()));
+        .expect_clean_exit(0)
+        .expect_output(&format!("         here │ {}\n", folder.display()));
 }
 
 #[test]
 fn down_without_objects_needs_no_cluster() {
     let project = Project::new(NOTHING);
-    Start::new(&project, &["down"]).run().clean(0).says("Nothing to delete");
+    Start::new(&project, &["down"]).run().expect_clean_exit(0).expect_output("Nothing to delete");
 }
 
 /// Copies to the clipboard of a terminal that would get it.
@@ -227,12 +231,12 @@ fn down_prints_no_control_sequences() {
 #[test]
 fn down_exits_1_with_the_cause_when_the_tiltfile_is_broken() {
     let project = Project::new(&[("Tiltfile", "k8s_yaml('missing.yaml')")]);
-    let ended = Start::new(&project, &["down"]).run().clean(1);
+    let ended = Start::new(&project, &["down"]).run().expect_clean_exit(1);
     assert!(ended.stderr().contains("Tiltfile:1:1: no such file: missing.yaml"), "{}", ended.output());
 }
 
 #[test]
-fn session_raises_its_open_file_limit_and_commands_keep_the_former() {
+fn session_raises_open_file_limit_but_not_for_commands() {
     let project = Project::new(&[("Tiltfile", "local_resource('web', 'echo limit $(ulimit -Sn)')\n")]);
     let shell = format!("ulimit -Sn 256; exec {} up --stream --port random", env!("CARGO_BIN_EXE_lilt"));
     let lilt = Start::program(Path::new("/bin/sh"), &project, &["-c", &shell]).start();
@@ -247,12 +251,12 @@ fn session_raises_its_open_file_limit_and_commands_keep_the_former() {
 #[test]
 fn api_docs_are_stub_files_of_all_builtins() {
     let project = Project::new(&[("stubs/.keep", "")]);
-    let ended = Start::new(&project, &["dump", "api-docs", "--dir", "stubs"]).run().clean(0);
-    ended.says("wrote stubs/api/__init__.py");
+    let ended = Start::new(&project, &["dump", "api-docs", "--dir", "stubs"]).run().expect_clean_exit(0);
+    ended.expect_output("wrote stubs/api/__init__.py");
     assert!(project.read("stubs/api/__init__.py").contains("def k8s_yaml("));
     assert!(project.read("stubs/api/os/path.py").contains("def join("));
     Start::new(&project, &["dump", "api-docs", "--dir", "nowhere"])
         .run()
-        .clean(1)
-        .says("nowhere does not exist");
+        .expect_clean_exit(1)
+        .expect_output("nowhere does not exist");
 }

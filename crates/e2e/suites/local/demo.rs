@@ -1,4 +1,4 @@
-//! The demo, which needs nothing but the binary.
+//! `lilt demo`, which needs only the binary.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,9 +8,9 @@ use lilt_e2e::page::get;
 use lilt_testbed_env::{Project, eventually};
 
 #[test]
-fn the_tour_goes_by_itself_and_leaves_nothing() {
+fn demo_once_completes_and_leaves_nothing() {
     let project = Project::new(&[]);
-    let ended = Start::new(&project, &["demo", "--once", "--port", "random"]).run().clean(0);
+    let ended = Start::new(&project, &["demo", "--once", "--port", "random"]).run().expect_clean_exit(0);
     let printed = ended.output();
     // In this order.
     let story = [
@@ -35,36 +35,40 @@ fn the_tour_goes_by_itself_and_leaves_nothing() {
 }
 
 #[test]
-fn without_a_terminal_it_is_the_tour() {
+fn demo_without_terminal_runs_the_tour() {
     let project = Project::new(&[]);
-    Start::new(&project, &["demo", "--port", "random"]).run().clean(0).says("The tour is over");
+    Start::new(&project, &["demo", "--port", "random"])
+        .run()
+        .expect_clean_exit(0)
+        .expect_output("The tour is over");
 }
 
 /// In a real terminal: `script` makes one, and what it reads is typed there.
 #[test]
-fn in_a_terminal_it_runs_until_ctrl_c_and_leaves_nothing() {
+fn demo_in_terminal_runs_until_ctrl_c() {
     let project = Project::new(&[]);
     // `exec`: a shell that stays between says 130 by itself when Ctrl-C is typed.
     let command = format!("exec '{}' demo --port random", env!("CARGO_BIN_EXE_lilt"));
     let mut demo = Start::program(Path::new("script"), &project, &["-qefc", &command, "/dev/null"])
         .variable("NO_COLOR", "1")
-        .typing()
+        .with_piped_stdin()
         .start();
     let address = demo.wait_for_line("look at the site again: http://localhost:");
     let digits = address.trim_end().trim_end_matches('/').rsplit(':').next().expect("a port");
     let port: u16 = digits.parse().unwrap_or_else(|_| panic!("no port in {address:?}"));
     eventually("the site is served", || get(port, "/").filter(|page| page.contains("Hello from lilt")));
     assert!(!demo.output().contains("tour"), "{}", demo.output());
-    demo.typed().write_all(b"\x03").expect("the terminal takes what is typed");
-    demo.ended().clean(0);
+    demo.stdin().write_all(b"\x03").expect("the terminal takes what is typed");
+    demo.wait_for_exit().expect_clean_exit(0);
     assert_eq!(get(port, "/"), None);
 }
 
 #[test]
 fn demo_runs_another_tiltfile_or_repository() {
     let project = Project::new(&[("other/Tiltfile", "local_resource('one', 'echo from $PWD')\n")]);
-    let refused = Start::new(&project, &["demo", "-f", "other/Tiltfile", "--port=random"]).run().clean(1);
-    refused.says("add --no-cluster");
+    let refused =
+        Start::new(&project, &["demo", "-f", "other/Tiltfile", "--port=random"]).run().expect_clean_exit(1);
+    refused.expect_output("add --no-cluster");
     let lilt =
         Start::new(&project, &["demo", "--no-cluster", "-f", "other/Tiltfile", "--port=random"]).start();
     lilt.wait_for_line("one │ from ");
@@ -82,5 +86,8 @@ fn demo_runs_another_tiltfile_or_repository() {
     let lilt = Start::new(&project, &arguments).start();
     lilt.wait_for_line("one │ from ");
     lilt.quit();
-    Start::new(&project, &["demo", "--teardown"]).run().clean(0).says("Nothing to remove");
+    Start::new(&project, &["demo", "--teardown"])
+        .run()
+        .expect_clean_exit(0)
+        .expect_output("Nothing to remove");
 }

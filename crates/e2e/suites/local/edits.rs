@@ -1,5 +1,5 @@
-//! Random edits of real files: whatever is done to them, every command has seen their last state in the end, and no
-//! command ran whose files did not change.
+//! Random edits of real files: in the end every command has seen their last state, and no
+//! command ran without a change.
 //!
 //! `LILT_TEST_EDITS=10000` makes more of them, `LILT_TEST_SEED` other ones.
 
@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lilt_e2e::chance::{self, Chance};
 use lilt_e2e::lilt::Start;
+use lilt_e2e::seeded_random::{self, SeededRandom};
 use lilt_testbed_env::{Project, eventually};
 
 /// Resources that watch a folder of their name each.
@@ -26,8 +26,8 @@ mv "out/$1.new" "out/$1"
 "#;
 
 #[test]
-fn every_command_sees_the_last_state_of_its_files() {
-    let edits = chance::number("LILT_TEST_EDITS").map_or(USUAL, |edits| edits as usize);
+fn commands_see_the_last_state_of_edited_files() {
+    let edits = seeded_random::number("LILT_TEST_EDITS").map_or(USUAL, |edits| edits as usize);
     let mut tiltfile = String::new();
     for name in NAMES {
         tiltfile += &format!(
@@ -45,7 +45,7 @@ fn every_command_sees_the_last_state_of_its_files() {
     }
     let mut editor = Editor {
         root: project.path().to_owned(),
-        chance: Chance::new(0),
+        random: SeededRandom::new(0),
         count: 0,
         touched: BTreeSet::new(),
     };
@@ -95,7 +95,7 @@ fn show(root: &Path, name: &str) -> String {
 
 struct Editor {
     root: PathBuf,
-    chance: Chance,
+    random: SeededRandom,
     count: usize,
     /// Whose commands may have to run.
     touched: BTreeSet<&'static str>,
@@ -104,8 +104,8 @@ struct Editor {
 impl Editor {
     fn edit(&mut self) {
         self.count += 1;
-        let name = *self.chance.of(&NAMES);
-        let kind = self.chance.below(12);
+        let name = *self.random.of(&NAMES);
+        let kind = self.random.below(12);
         if kind < 3 {
             return self.edit_ignored(name, kind);
         }
@@ -123,11 +123,11 @@ impl Editor {
             9 => fs::remove_dir_all(&folder),
             // Out of sight or back, with all that is in it.
             10 => {
-                let away = self.root.join("away").join(self.chance.below(3).to_string());
+                let away = self.root.join("away").join(self.random.below(3).to_string());
                 if away.exists() { fs::rename(&away, &folder) } else { fs::rename(&folder, &away) }
             }
             _ => {
-                let other = *self.chance.of(&NAMES);
+                let other = *self.random.of(&NAMES);
                 self.touched.insert(other);
                 fs::rename(&folder, self.folder(other))
             }
@@ -147,20 +147,20 @@ impl Editor {
     }
 
     fn folder(&mut self, name: &str) -> PathBuf {
-        let depth = 1 + self.chance.below(2);
-        (0..depth).fold(self.root.join(name), |path, _| path.join(format!("folder-{}", self.chance.below(3))))
+        let depth = 1 + self.random.below(2);
+        (0..depth).fold(self.root.join(name), |path, _| path.join(format!("folder-{}", self.random.below(3))))
     }
 
     fn file(&mut self, name: &str) -> PathBuf {
-        let folder = if self.chance.below(3) == 0 { self.root.join(name) } else { self.folder(name) };
-        folder.join(format!("file-{}", self.chance.below(4)))
+        let folder = if self.random.below(3) == 0 { self.root.join(name) } else { self.folder(name) };
+        folder.join(format!("file-{}", self.random.below(4)))
     }
 }
 
 /// As editors do it.
 fn atomic_save(file: &Path, text: &str) -> std::io::Result<()> {
-    let beside = file.with_extension("tmp~");
+    let with_home_of = file.with_extension("tmp~");
     fs::create_dir_all(file.parent().expect("it has one"))?;
-    fs::write(&beside, text)?;
-    fs::rename(&beside, file)
+    fs::write(&with_home_of, text)?;
+    fs::rename(&with_home_of, file)
 }

@@ -1,4 +1,4 @@
-//! What the engine decides, seen from outside: switching, giving up, holding, starting again, telling.
+//! Decisions of the engine, seen from outside: disabling, cancelling, holds, restarts, timelines.
 
 use lilt_e2e::lilt::{Lilt, Start};
 use lilt_e2e::page::{get, post};
@@ -21,7 +21,7 @@ fn is_disabled(resource: &Value) -> bool {
 }
 
 #[test]
-fn a_disabled_resource_is_shown_and_can_be_switched() {
+fn disabled_resource_is_shown_and_can_be_enabled() {
     let project = Project::new(&[(
         "Tiltfile",
         "config.set_enabled_resources(['a'])\n\
@@ -39,7 +39,7 @@ fn a_disabled_resource_is_shown_and_can_be_switched() {
     assert_eq!(web["status"]["endpointLinks"], Value::Null);
 
     ask(&lilt, &json!({"type": "switch", "enable": ["web"], "disable": []}));
-    lilt.wait_for_words("web", "up");
+    lilt.wait_for_log_line("web", "up");
     let server = pid(&lilt.wait_until_ready("web"));
     assert!(runs(server));
     // A reload that changes nothing about it leaves it as it is.
@@ -56,7 +56,7 @@ fn a_disabled_resource_is_shown_and_can_be_switched() {
 }
 
 #[test]
-fn arguments_choose_what_is_enabled() {
+fn arguments_select_enabled_resources() {
     let project =
         Project::new(&[("Tiltfile", "local_resource('a', 'echo a')\nlocal_resource('b', 'echo b')\n")]);
     let lilt = Start::up(&project).argument("--").argument("a").start();
@@ -71,7 +71,7 @@ fn arguments_choose_what_is_enabled() {
 }
 
 #[test]
-fn an_update_can_be_given_up() {
+fn update_can_be_cancelled() {
     let project = Project::new(&[
         (
             "Tiltfile",
@@ -80,21 +80,21 @@ fn an_update_can_be_given_up() {
         ("x", "one\n"),
     ]);
     let lilt = Start::up(&project).start();
-    lilt.wait_for_words("slow", "one");
+    lilt.wait_for_log_line("slow", "one");
     ask(&lilt, &json!({"type": "cancel", "resource": "slow"}));
-    lilt.wait_for_words("slow", "ERROR: Build Failed: build canceled");
+    lilt.wait_for_log_line("slow", "ERROR: Build Failed: build canceled");
     lilt.wait_until("slow", "is shown as cancelled", |it| {
         it["status"]["updateStatus"] == "error"
             && it["status"]["buildHistory"][0]["error"] == "build canceled"
     });
     lilt.wait_until_ready("next");
     project.write("x", "two\n");
-    lilt.wait_for_words("slow", "two");
+    lilt.wait_for_log_line("slow", "two");
     lilt.quit();
 }
 
 #[test]
-fn a_command_that_writes_what_it_watches_is_held() {
+fn command_that_writes_watched_files_is_held() {
     let project = Project::new(&[(
         "Tiltfile",
         "local_resource('gen', 'mkdir -p src && date +%N > src/out.txt && echo ran', deps=['src'])\n",
@@ -103,14 +103,14 @@ fn a_command_that_writes_what_it_watches_is_held() {
     let hold = "gen │ WARNING: held: 8 updates in a row changed files that it watches (src/out.txt); name them in \
                 ignore=[…], then trigger it or save another file";
     lilt.wait_for_line(hold);
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     project.write("src/other.txt", "somebody is at work\n");
-    lilt.wait_for_words_after(place, "gen", "ran");
+    lilt.wait_for_log_line_after(output_end, "gen", "ran");
     lilt.quit();
 }
 
 #[test]
-fn servers_can_be_started_again() {
+fn local_resource_restart_restarts_server() {
     let project =
         Project::new(&[("Tiltfile", "local_resource('web', serve_cmd='echo up; exit 5', restart=True)\n")]);
     let lilt = Start::up(&project).start();
@@ -121,15 +121,18 @@ fn servers_can_be_started_again() {
 #[test]
 fn removed_variables_cause_a_warning() {
     let project = Project::new(&[("Tiltfile", "")]);
-    let ended =
-        Start::ci(&project).variable("LILT_DRIFT", "correct").variable("LILT_WATCH", "poll").run().clean(0);
+    let ended = Start::ci(&project)
+        .variable("LILT_DRIFT", "correct")
+        .variable("LILT_WATCH", "poll")
+        .run()
+        .expect_clean_exit(0);
     ended
-        .says("warning: LILT_DRIFT is no longer read: use update_settings(drift='correct')")
-        .says("warning: LILT_WATCH is no longer read: use --watch-mode");
+        .expect_output("warning: LILT_DRIFT is no longer read: use update_settings(drift='correct')")
+        .expect_output("warning: LILT_WATCH is no longer read: use --watch-mode");
 }
 
 #[test]
-fn a_server_that_ended_stays_so() {
+fn exited_server_is_not_restarted() {
     let project = Project::new(&[(
         "Tiltfile",
         "local_resource('web', serve_cmd='echo up; kill -9 $$')\nlocal_resource('later', 'sleep 2', resource_deps=['web'])\n",
@@ -144,7 +147,7 @@ fn a_server_that_ended_stays_so() {
 }
 
 #[test]
-fn updates_cascade_if_they_are_to() {
+fn local_resource_cascade_updates_dependent() {
     let project = Project::new(&[
         (
             "Tiltfile",
@@ -154,15 +157,15 @@ fn updates_cascade_if_they_are_to() {
         ("x", "one\n"),
     ]);
     let lilt = Start::up(&project).start();
-    lilt.wait_for_words("app", "built");
+    lilt.wait_for_log_line("app", "built");
     lilt.wait_until_ready("app");
     project.write("x", "two\n");
-    lilt.wait_for_words("app", "Dependencies Updated: [lib]");
+    lilt.wait_for_log_line("app", "Dependencies Updated: [lib]");
     lilt.quit();
 }
 
 #[test]
-fn the_timeline_and_the_engine_can_be_looked_at() {
+fn timeline_and_engine_dump_are_served() {
     let project =
         Project::new(&[("Tiltfile", "local_resource('a', 'true')\nlocal_resource('b', 'exit 3')\n")]);
     let lilt = Start::up(&project).start();
@@ -181,7 +184,7 @@ fn the_timeline_and_the_engine_can_be_looked_at() {
     assert!(get(lilt.port(), "/api/timeline?resource=nobody").is_none());
 
     let port = lilt.port().to_string();
-    let shown = Start::new(&project, &["timeline", "b", "--port", &port]).run().clean(0).stdout();
+    let shown = Start::new(&project, &["timeline", "b", "--port", &port]).run().expect_clean_exit(0).stdout();
     assert!(shown.contains("b: Initial Build (failed, "), "{shown}");
     assert!(shown.contains("run exit 3"), "{shown}");
 
@@ -191,9 +194,9 @@ fn the_timeline_and_the_engine_can_be_looked_at() {
     lilt.quit();
 }
 
-/// A recording has all that happened: a replay comes to the same objects, and secrets are not in it.
+/// A replay of a recording results in the same objects, and the recording contains no secrets.
 #[test]
-fn a_recorded_session_can_be_replayed() {
+fn recorded_session_can_be_replayed() {
     let secret =
         "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter2hunter2}\n";
     let project = Project::new(&[
@@ -213,7 +216,7 @@ fn a_recorded_session_can_be_replayed() {
     let shown: Vec<Value> = names.iter().map(|name| lilt.wait_until(name, "is shown", |_| true)).collect();
     let text = project.read("record.jsonl");
     assert!(!text.contains("hunter2hunter2") && text.contains("[redacted secret s:password]"), "{text}");
-    let replayed = Start::new(&project, &["replay", "record.jsonl"]).run().clean(0).stdout();
+    let replayed = Start::new(&project, &["replay", "record.jsonl"]).run().expect_clean_exit(0).stdout();
     let replayed: Value = serde_json::from_str(&replayed).expect("it is JSON");
     let resources = replayed["uiResources"].as_array().expect("a list");
     for (name, shown) in names.iter().zip(shown) {
@@ -224,28 +227,28 @@ fn a_recorded_session_can_be_replayed() {
 }
 
 #[test]
-fn ci_waits_a_moment_for_servers_and_not_for_what_starts_by_hand() {
+fn ci_waits_for_servers_but_not_for_manual_resources() {
     let project = Project::new(&[(
         "Tiltfile",
         "local_resource('web', serve_cmd='exec sleep 987')\n\
          local_resource('by-hand', serve_cmd='false', auto_init=False)\n",
     )]);
-    Start::ci(&project).run().clean(0).says("SUCCESS. All workloads are healthy.");
-    // One that ends before a second has passed was never good.
+    Start::ci(&project).run().expect_clean_exit(0).expect_output("SUCCESS. All workloads are healthy.");
+    // A server that exits within a second was never ready.
     project.write("Tiltfile", "local_resource('web', serve_cmd='sleep 0.3; echo gave up; exit 4')\n");
-    Start::ci(&project).run().clean(1).says("Error: web: server exited with code 4");
+    Start::ci(&project).run().expect_clean_exit(1).expect_output("Error: web: server exited with code 4");
 }
 
 #[test]
-fn the_tiltfile_limits_ci() {
+fn ci_settings_timeout_limits_ci() {
     let project = Project::new(&[(
         "Tiltfile",
         "ci_settings(timeout='300ms')\nlocal_resource('slow', 'exec sleep 987')\n\
          local_resource('next', 'true', resource_deps=['slow'])\n",
     )]);
-    let ended = Start::ci(&project).run().clean(1);
+    let ended = Start::ci(&project).run().expect_clean_exit(1);
     ended
-        .says("Timeout after 300ms: 2 resources were not ready")
-        .says("  next: waiting for slow")
-        .says("  slow: updating: run exec sleep 987");
+        .expect_output("Timeout after 300ms: 2 resources were not ready")
+        .expect_output("  next: waiting for slow")
+        .expect_output("  slow: updating: run exec sleep 987");
 }

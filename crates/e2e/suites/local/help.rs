@@ -1,13 +1,13 @@
-//! What people read who ask for help or made a mistake, whole.
+//! The complete help texts and argument errors.
 
 use lilt_e2e::lilt::Start;
 use lilt_testbed_env::Project;
 
-/// After a change: `INSTA_UPDATE=always cargo test -p lilt-cli --test local help`, then look at what changed.
+/// After a change run `INSTA_UPDATE=always cargo test -p lilt-cli --test local help`, and review the diff.
 #[test]
-fn every_command_explains_itself() {
+fn every_command_has_help() {
     let project = Project::new(&[]);
-    Start::new(&project, &["dump", "cli-docs", "--dir", "pages"]).run().clean(0);
+    Start::new(&project, &["dump", "cli-docs", "--dir", "pages"]).run().expect_clean_exit(0);
     let pages = std::fs::read_dir(project.file("pages")).expect("they were written");
     let pages = pages.map(|page| page.expect("it can be read").file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> =
@@ -16,16 +16,20 @@ fn every_command_explains_itself() {
     names.sort();
     for name in names {
         let words: Vec<&str> = name.split('_').skip(1).chain(["--help"]).collect();
-        let ended = Start::new(&project, &words).run().clean(0);
+        let ended = Start::new(&project, &words).run().expect_clean_exit(0);
         assert_eq!(ended.stderr(), "", "{words:?}");
         insta::assert_snapshot!(name.clone(), ended.stdout());
         let asked: Vec<&str> = ["help"].into_iter().chain(name.split('_').skip(1)).collect();
-        assert_eq!(Start::new(&project, &asked).run().clean(0).stdout(), ended.stdout(), "{asked:?}");
+        assert_eq!(
+            Start::new(&project, &asked).run().expect_clean_exit(0).stdout(),
+            ended.stdout(),
+            "{asked:?}"
+        );
     }
 }
 
 #[test]
-fn mistakes_are_told_with_what_would_be_right() {
+fn mistyped_arguments_have_hints() {
     let project = Project::new(&[("Tiltfile", "")]);
     let mistakes: &[&[&str]] = &[
         &["upp"],
@@ -50,11 +54,11 @@ fn mistakes_are_told_with_what_would_be_right() {
         &["snapshot", "create", "--port=1"],
         &["completion", "csh"],
     ];
-    let mut told = String::new();
+    let mut message = String::new();
     for arguments in mistakes {
-        let ended = Start::new(&project, arguments).run().clean(1);
+        let ended = Start::new(&project, arguments).run().expect_clean_exit(1);
         assert_eq!(ended.stdout(), "", "{arguments:?}");
-        told.push_str(&format!("$ lilt {}\n{}\n", arguments.join(" "), ended.stderr()));
+        message.push_str(&format!("$ lilt {}\n{}\n", arguments.join(" "), ended.stderr()));
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(message);
 }

@@ -1,4 +1,4 @@
-//! Sessions that run at the same time, and commands that speak to one of them.
+//! Concurrent sessions, and the selection of one by commands.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -16,10 +16,10 @@ fn project(name: &str) -> Project {
     Project::new(&[("Tiltfile", &tiltfile), ("below/deeper/.keep", "")])
 }
 
-fn up(project: &Project, beside: Option<&Lilt>) -> Lilt {
+fn up(project: &Project, with_home_of: Option<&Lilt>) -> Lilt {
     let start = Start::up(project);
-    let lilt = match beside {
-        Some(other) => start.beside(other).start(),
+    let lilt = match with_home_of {
+        Some(other) => start.with_home_of(other).start(),
         None => start.start(),
     };
     lilt.wait_until_ready("second");
@@ -31,28 +31,29 @@ fn runs_of(lilt: &Lilt, name: &str) -> usize {
 }
 
 #[test]
-fn a_command_means_the_session_of_its_folder() {
+fn command_selects_session_of_its_folder() {
     let (one, two) = (project("one"), project("two"));
     let first = up(&one, None);
     let second = up(&two, Some(&first));
-    let place = first.place();
+    let output_end = first.output_end();
     let said = Start::new(&one, &["trigger", "one"])
-        .beside(&first)
-        .within(&one.file("below/deeper"))
+        .with_home_of(&first)
+        .in_folder(&one.file("below/deeper"))
         .run()
-        .clean(0)
+        .expect_clean_exit(0)
         .stdout();
     assert_eq!(said, "Successfully triggered update for resource: \"one\"\n");
-    first.wait_for_line_after(place, "│ ran one");
+    first.wait_for_line_after(output_end, "│ ran one");
     assert_eq!(runs_of(&second, "one"), 0);
 
-    let place = second.place();
-    Start::new(&two, &["trigger", "two"]).beside(&first).run().clean(0);
-    second.wait_for_line_after(place, "│ ran two");
+    let output_end = second.output_end();
+    Start::new(&two, &["trigger", "two"]).with_home_of(&first).run().expect_clean_exit(0);
+    second.wait_for_line_after(output_end, "│ ran two");
 
     // Neither is nearer to a third folder.
     let third = project("third");
-    let complaint = Start::new(&third, &["trigger", "one"]).beside(&first).run().clean(1).stderr();
+    let complaint =
+        Start::new(&third, &["trigger", "one"]).with_home_of(&first).run().expect_clean_exit(1).stderr();
     for port in [first.port(), second.port()] {
         assert!(complaint.contains(&format!("port {port}")), "{complaint}");
     }
@@ -64,22 +65,22 @@ fn a_command_means_the_session_of_its_folder() {
         Start::new(&third, &["trigger", "two", "--port", &port]),
         Start::new(&third, &["trigger", "two"]).variable("TILT_PORT", &port),
     ] {
-        let place = second.place();
-        start.beside(&first).run().clean(0);
-        second.wait_for_line_after(place, "│ ran two");
+        let output_end = second.output_end();
+        start.with_home_of(&first).run().expect_clean_exit(0);
+        second.wait_for_line_after(output_end, "│ ran two");
     }
     second.quit();
 
     // Now there is only one.
-    let place = first.place();
-    Start::new(&third, &["trigger", "one"]).beside(&first).run().clean(0);
-    first.wait_for_line_after(place, "│ ran one");
+    let output_end = first.output_end();
+    Start::new(&third, &["trigger", "one"]).with_home_of(&first).run().expect_clean_exit(0);
+    first.wait_for_line_after(output_end, "│ ran one");
     first.quit();
 }
 
-/// Nobody else learns what a user works on.
+/// Session records are readable for the user only.
 #[test]
-fn what_a_session_tells_of_itself_is_private() {
+fn session_record_is_private() {
     let one = project("one");
     let lilt = up(&one, None);
     let folder = lilt.home().join("cache/lilt/sessions");
@@ -89,65 +90,71 @@ fn what_a_session_tells_of_itself_is_private() {
     let file =
         entries.map(|path| path.join("session.json")).find(|path| path.exists()).expect("it told of itself");
     assert_eq!(file.metadata().expect("it is there").permissions().mode() & 0o777, 0o600);
-    let told = std::fs::read_to_string(file).expect("it is text");
-    let told: Value = serde_json::from_str(&told).expect("it is JSON");
-    assert_eq!(told["pid"], lilt.pid());
-    assert_eq!(told["port"], lilt.port());
+    let message = std::fs::read_to_string(file).expect("it is text");
+    let message: Value = serde_json::from_str(&message).expect("it is JSON");
+    assert_eq!(message["pid"], lilt.pid());
+    assert_eq!(message["port"], lilt.port());
     lilt.quit();
 }
 
 #[test]
-fn a_host_that_is_this_machine_does_not_hide_the_session_of_the_folder() {
+fn local_host_flag_still_finds_session_of_folder() {
     let one = project("one");
     let lilt = up(&one, None);
     for host in ["localhost", "127.0.0.1"] {
-        let place = lilt.place();
-        Start::new(&one, &["trigger", "one"]).beside(&lilt).variable("TILT_HOST", host).run().clean(0);
-        lilt.wait_for_line_after(place, "│ ran one");
+        let output_end = lilt.output_end();
+        Start::new(&one, &["trigger", "one"])
+            .with_home_of(&lilt)
+            .variable("TILT_HOST", host)
+            .run()
+            .expect_clean_exit(0);
+        lilt.wait_for_line_after(output_end, "│ ran one");
     }
     lilt.quit();
 }
 
 #[test]
-fn a_port_in_the_environment_that_is_none_is_told() {
+fn invalid_tilt_port_is_reported() {
     let one = project("one");
     for arguments in [&["trigger", "one"][..], &["up"], &["ci"]] {
-        let complaint = Start::new(&one, arguments).variable("TILT_PORT", "many").run().clean(1).stderr();
+        let complaint =
+            Start::new(&one, arguments).variable("TILT_PORT", "many").run().expect_clean_exit(1).stderr();
         assert!(complaint.starts_with("Error: invalid TILT_PORT \"many\""), "{complaint}");
     }
 }
 
 #[test]
-fn a_session_that_was_killed_is_not_found() {
+fn killed_session_is_not_found() {
     let one = project("one");
     let first = up(&one, None);
     let dead = up(&one, Some(&first));
     dead.signal(Signal::SIGKILL);
-    assert_eq!(dead.ended().code(), None);
-    let place = first.place();
-    Start::new(&one, &["trigger", "one"]).beside(&first).run().clean(0);
-    first.wait_for_line_after(place, "│ ran one");
+    assert_eq!(dead.wait_for_exit().code(), None);
+    let output_end = first.output_end();
+    Start::new(&one, &["trigger", "one"]).with_home_of(&first).run().expect_clean_exit(0);
+    first.wait_for_line_after(output_end, "│ ran one");
     first.quit();
 }
 
 #[test]
-fn without_a_session_a_command_says_how_to_start_one() {
+fn command_without_session_hints_at_up() {
     let one = project("one");
     for arguments in [&["trigger", "one"][..], &["enable", "--all"], &["dump", "webview"]] {
         // Nobody listens on port 1.
         let start = Start::new(&one, arguments).argument("--port=1");
-        let complaint = start.run().clean(1).stderr();
+        let complaint = start.run().expect_clean_exit(1).stderr();
         assert!(complaint.contains("no session answers on http://localhost:1/"), "{complaint}");
         assert!(complaint.contains("lilt up"), "{complaint}");
     }
 }
 
 #[test]
-fn a_second_session_on_the_port_is_told_whose_it_is_and_may_take_the_next() {
+fn port_in_use_names_session_and_auto_takes_next() {
     let one = project("one");
     let first = up(&one, None);
     let port = first.port().to_string();
-    let complaint = Start::new(&one, &["up", "--port", &port]).beside(&first).run().clean(1).stderr();
+    let complaint =
+        Start::new(&one, &["up", "--port", &port]).with_home_of(&first).run().expect_clean_exit(1).stderr();
     assert!(complaint.contains(&format!("already have another process on port {port}\n")), "{complaint}");
     let tiltfile = one.file("Tiltfile").canonicalize().expect("it is there");
     assert!(complaint.contains(&format!("lilt up of {}", tiltfile.display())), "{complaint}");
@@ -155,7 +162,7 @@ fn a_second_session_on_the_port_is_told_whose_it_is_and_may_take_the_next() {
     assert!(complaint.contains("--port=auto"), "{complaint}");
 
     // Both may run at once, whatever else holds ports.
-    let autos = [0, 1].map(|_| Start::new(&one, &["up", "--port=auto"]).beside(&first).start());
+    let autos = [0, 1].map(|_| Start::new(&one, &["up", "--port=auto"]).with_home_of(&first).start());
     let ports = autos.each_ref().map(Lilt::port);
     assert!(ports.iter().all(|port| *port >= 10350), "{ports:?}");
     assert_ne!(ports[0], ports[1]);
@@ -170,7 +177,7 @@ fn a_second_session_on_the_port_is_told_whose_it_is_and_may_take_the_next() {
 fn second_up_of_a_tiltfile_warns_a_script_and_starts() {
     let one = project("one");
     let first = up(&one, None);
-    let second = Start::up(&one).beside(&first).start();
+    let second = Start::up(&one).with_home_of(&first).start();
     let warning = second.wait_for_line("warning: this Tiltfile is already running");
     assert!(warning.contains(&format!("port {}, process {}", first.port(), first.pid())), "{warning}");
     assert!(warning.contains(&format!("(http://localhost:{}/)", first.port())), "{warning}");
@@ -178,7 +185,7 @@ fn second_up_of_a_tiltfile_warns_a_script_and_starts() {
     second.quit();
     // Another Tiltfile of the same folder is another project.
     one.write("other.star", "local_resource('one', 'true')\n");
-    let other = Start::up(&one).beside(&first).argument("-f").argument("other.star").start();
+    let other = Start::up(&one).with_home_of(&first).argument("-f").argument("other.star").start();
     other.wait_until_ready("one");
     assert!(!other.output().contains("already running"), "{}", other.output());
     other.quit();
@@ -189,22 +196,22 @@ fn second_up_of_a_tiltfile_warns_a_script_and_starts() {
 fn up_and_ci_of_a_tiltfile_warn_of_each_other() {
     let one = project("one");
     let first = up(&one, None);
-    let ci = Start::ci(&one).beside(&first).start();
+    let ci = Start::ci(&one).with_home_of(&first).start();
     let warning = ci.wait_for_line("warning: this Tiltfile is already running");
     assert!(warning.contains(&format!("lilt up of {}", one.file("Tiltfile").display())), "{warning}");
-    ci.ended().clean(0);
+    ci.wait_for_exit().expect_clean_exit(0);
     first.quit();
 
     let slow = Project::new(&[("Tiltfile", "local_resource('slow', 'echo begun; exec sleep 987')\n")]);
     let ci = Start::ci(&slow).start();
     ci.wait_for_line("begun");
-    let second = Start::up(&slow).beside(&ci).start();
+    let second = Start::up(&slow).with_home_of(&ci).start();
     let warning = second.wait_for_line("warning: this Tiltfile is already running");
     assert!(warning.contains("lilt ci of "), "{warning}");
     second.wait_for_line("begun");
     second.quit();
     ci.ctrl_c();
-    ci.ended().clean(1);
+    ci.wait_for_exit().expect_clean_exit(1);
 }
 
 #[test]
@@ -217,7 +224,11 @@ fn second_up_of_a_tiltfile_asks_in_a_terminal() {
     let ask = || {
         let terminal = Terminal::start_with(&one, &["up", "--port", "random"], &variables);
         terminal.wait_for("Start another one? [y/N]");
-        assert!(terminal.shows().contains(&format!("port {}", first.port())), "{}", terminal.shows());
+        assert!(
+            terminal.screen_text().contains(&format!("port {}", first.port())),
+            "{}",
+            terminal.screen_text()
+        );
         terminal
     };
     for answer in ["\n", "no\n"] {
@@ -239,11 +250,11 @@ fn second_up_of_a_tiltfile_asks_in_a_terminal() {
 }
 
 #[test]
-fn the_state_behind_the_page_can_be_dumped() {
+fn dump_webview_prints_page_state() {
     let one = project("one");
     let lilt = up(&one, None);
-    lilt.wait_for_words("one", "ran one");
-    let text = Start::new(&one, &["dump", "webview"]).beside(&lilt).run().clean(0).stdout();
+    lilt.wait_for_log_line("one", "ran one");
+    let text = Start::new(&one, &["dump", "webview"]).with_home_of(&lilt).run().expect_clean_exit(0).stdout();
     let view: Value = serde_json::from_str(&text).expect("it is JSON");
     let names: Vec<&str> = view["uiResources"]
         .as_array()
@@ -261,7 +272,7 @@ fn the_state_behind_the_page_can_be_dumped() {
 }
 
 #[test]
-fn what_cannot_be_switched_is_told() {
+fn unknown_resources_cannot_be_disabled() {
     let one = project("one");
     let lilt = up(&one, None);
     for (arguments, words) in [
@@ -273,7 +284,7 @@ fn what_cannot_be_switched_is_told() {
         (&["disable", "-l", "nothing"], "no resource has the label \"nothing\""),
         (&["trigger", "absent"], "there is no resource named \"absent\""),
     ] {
-        let complaint = Start::new(&one, arguments).beside(&lilt).run().clean(1).stderr();
+        let complaint = Start::new(&one, arguments).with_home_of(&lilt).run().expect_clean_exit(1).stderr();
         assert!(complaint.starts_with(&format!("Error: {words}")), "{arguments:?}: {complaint}");
     }
     lilt.quit();

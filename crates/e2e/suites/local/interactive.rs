@@ -1,11 +1,11 @@
-//! What commands ask of a person at a terminal.
+//! Interactive questions of commands.
 
 use lilt_e2e::lilt::Start;
 use lilt_e2e::tty::Terminal;
 use lilt_testbed_env::Project;
 
 #[test]
-fn up_offers_a_tiltfile_where_there_is_none() {
+fn up_without_tiltfile_offers_a_starter() {
     let project = Project::new(&[]);
     let terminal = Terminal::start(&project, &["up", "--stream", "--port", "random"]);
     terminal.wait_for("Create a starter Tiltfile? (y/n)");
@@ -39,7 +39,7 @@ fn up_without_a_tiltfile_waits_for_it_or_ends() {
 }
 
 #[test]
-fn the_arguments_of_the_tiltfile_are_edited() {
+fn args_without_arguments_opens_editor() {
     let tiltfile =
         "config.define_string_list('names', args=True)\nprint('names', config.parse().get('names', []))\n";
     let project = Project::new(&[

@@ -1,4 +1,4 @@
-//! Kubeconfigs that cannot be used, and exec plugins that take their time. Nothing listens at the server's address.
+//! Invalid kubeconfigs, and slow exec plugins. Nothing listens at the server's address.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -31,7 +31,7 @@ fn up(project: &Project) -> Lilt {
 
 /// An unusable kubeconfig is read again when it, or a file that it names, changes: not before.
 #[test]
-fn unusable_kubeconfig_is_read_again_when_it_changes() {
+fn invalid_kubeconfig_is_reloaded_when_changed() {
     let project = project("{token: t, username: me}");
     let lilt = up(&project);
     lilt.wait_for_line("ERROR: kubeconfig's context kind-mine cannot be used");
@@ -68,7 +68,7 @@ fn project_with_login() -> Project {
     project
 }
 
-/// A device code is of use only while the plugin waits for it.
+/// A device code must be shown while the plugin waits for it.
 #[test]
 fn exec_plugin_stderr_is_logged_while_it_runs() {
     let project = project_with_login();
@@ -89,14 +89,14 @@ fn commands_without_a_session_print_exec_plugin_stderr_while_it_runs() {
         lilt.wait_for_line("enter the code ABCD-42");
         assert_eq!(lilt.count("cannot reach"), 0, "the plugin still waits: {}", lilt.output());
         project.write("entered", "");
-        let ended = lilt.ended().clean(1);
+        let ended = lilt.wait_for_exit().expect_clean_exit(1);
         assert!(ended.stderr().contains("enter the code ABCD-42"), "{}", ended.output());
     }
 }
 
 /// Some plugins open a browser window each time.
 #[test]
-fn failing_exec_plugin_is_not_started_every_few_seconds() {
+fn failing_exec_plugin_is_retried_with_backoff() {
     let user =
         "{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, interactiveMode: Never}}";
     let project = project(user);
@@ -116,7 +116,7 @@ fn failing_exec_plugin_is_not_started_every_few_seconds() {
 
 /// As with kubectl: `IfAvailable` is also the default of `v1beta1`.
 #[test]
-fn exec_plugin_asks_in_the_terminal_of_a_command_that_does_not_read_it() {
+fn exec_plugin_can_prompt_in_terminal() {
     let user = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, interactiveMode: IfAvailable}}";
     let project = project(user);
     let answer = r#"{"kind": "ExecCredential", "status": {"token": "t"}}"#;
@@ -129,9 +129,9 @@ fn exec_plugin_asks_in_the_terminal_of_a_command_that_does_not_read_it() {
     let terminal = Terminal::start_with(&project, &["doctor"], &[("KUBECONFIG", &config)]);
     terminal.wait_for("password:");
     terminal.types("s3cret\n");
-    let typed = eventually("the plugin has the password", || {
+    let stdin = eventually("the plugin has the password", || {
         std::fs::read_to_string(project.file("typed")).ok().filter(|text| text.ends_with('}'))
     });
-    assert!(typed.starts_with("s3cret ") && typed.contains("\"interactive\":true"), "{typed}");
+    assert!(stdin.starts_with("s3cret ") && stdin.contains("\"interactive\":true"), "{stdin}");
     assert_eq!(terminal.ends_clean().code(), Some(0));
 }

@@ -1,4 +1,4 @@
-//! What is kept of what programs print, and `lilt logs`.
+//! Stored logs, and `lilt logs`.
 
 use std::process::{Child, Command, Stdio};
 
@@ -34,7 +34,7 @@ impl Live {
 
     #[track_caller]
     fn logs(&self, arguments: &[&str]) -> String {
-        self.command(arguments).run().clean(0).stdout()
+        self.command(arguments).run().expect_clean_exit(0).stdout()
     }
 
     fn json(&self, arguments: &[&str]) -> Vec<Value> {
@@ -59,7 +59,7 @@ local_resource('srv', serve_cmd='echo serving; exec sleep 987')
 fn three() -> Live {
     let live = Live::start(THREE);
     live.lilt.wait_for_line("api │ ERROR: Build Failed:");
-    live.lilt.wait_for_words("srv", "serving");
+    live.lilt.wait_for_log_line("srv", "serving");
     live.lilt.wait_for_line("no end");
     live
 }
@@ -91,7 +91,7 @@ fn up_prints_control_sequences_with_raw() {
 }
 
 #[test]
-fn lines_are_found_by_resource_source_level_text_and_place() {
+fn logs_are_filtered_by_resource_source_level_and_text() {
     let live = three();
     let web = live.logs(&["web"]);
     let lines: Vec<&str> = web.lines().collect();
@@ -115,7 +115,7 @@ fn lines_are_found_by_resource_source_level_text_and_place() {
 }
 
 #[test]
-fn json_is_that_of_tilt() {
+fn logs_json_has_the_format_of_tilt() {
     let live = three();
     let lines = live.json(&["api"]);
     let last = lines.last().expect("there are lines");
@@ -134,57 +134,57 @@ fn json_is_that_of_tilt() {
 }
 
 #[test]
-fn wrong_questions_are_answered_with_what_to_do() {
+fn invalid_log_filters_have_hints() {
     let live = three();
-    let complaint = live.command(&["wbe"]).run().clean(1).stderr();
+    let complaint = live.command(&["wbe"]).run().expect_clean_exit(1).stderr();
     assert_eq!(complaint, "Error: there is no resource named \"wbe\"\nhint: did you mean web?\n");
-    let complaint = live.command(&["--match", "("]).run().clean(1).stderr();
+    let complaint = live.command(&["--match", "("]).run().expect_clean_exit(1).stderr();
     assert!(complaint.contains("unclosed group"), "{complaint}");
     for arguments in [&["--tail=-2"][..], &["--level", "loud"], &["--source", "pod"], &["--since", "now"]] {
-        let ended = live.command(arguments).run().clean(1);
+        let ended = live.command(arguments).run().expect_clean_exit(1);
         assert!(ended.stderr().contains(arguments[0].split('=').next().unwrap_or_default()), "{arguments:?}");
     }
     let project = Project::new(&[]);
     let port = lilt_testbed_env::free_port().to_string();
-    let complaint = Start::new(&project, &["logs", "--port", &port]).run().clean(1).stderr();
+    let complaint = Start::new(&project, &["logs", "--port", &port]).run().expect_clean_exit(1).stderr();
     assert!(complaint.contains(&format!("no session answers on http://localhost:{port}/")), "{complaint}");
     assert!(complaint.contains("lilt up"), "{complaint}");
     live.lilt.quit();
 }
 
 #[test]
-fn followers_see_what_comes_until_the_end() {
+fn logs_follow_prints_until_session_ends() {
     let live = three();
     let all = live.command(&["-f"]).start();
     let tail = live.command(&["--follow", "--tail", "1", "srv"]).start();
     all.wait_for_line("from api");
     tail.wait_for_line("serving");
     live.lilt.click("api");
-    let place = all.place();
-    all.wait_for_line_after(place, "          api │ ERROR: Build Failed");
+    let output_end = all.output_end();
+    all.wait_for_line_after(output_end, "          api │ ERROR: Build Failed");
     assert_eq!(tail.output(), "serving\n");
     tail.ctrl_c();
-    tail.ended().clean(0);
+    tail.wait_for_exit().expect_clean_exit(0);
     live.lilt.quit();
-    all.ended().clean(0);
+    all.wait_for_exit().expect_clean_exit(0);
 }
 
 #[test]
-fn followers_hear_the_last_words() {
+fn logs_follow_prints_last_lines() {
     let live = Live::start(
         "local_resource('srv', serve_cmd='trap \"seq -f bye-%.0f 2000; exit\" TERM; echo serving; while :; do sleep 0.02; done')\n",
     );
     let all = live.command(&["-f", "srv"]).start();
     eventually("it serves", || all.output().lines().any(|line| line == "serving").then_some(()));
     live.lilt.quit();
-    let told = all.ended().clean(0).stdout();
-    assert_eq!(told.lines().filter(|line| line.starts_with("bye-")).count(), 2000, "{told}");
+    let message = all.wait_for_exit().expect_clean_exit(0).stdout();
+    assert_eq!(message.lines().filter(|line| line.starts_with("bye-")).count(), 2000, "{message}");
 }
 
 #[test]
-fn a_reader_that_has_enough_ends_it_quietly() {
+fn logs_tolerates_closed_stdout() {
     let live = Live::start("local_resource('many', 'seq 200000')\n");
-    live.lilt.wait_for_words("many", "200000");
+    live.lilt.wait_for_log_line("many", "200000");
     let script = format!("\"$0\" logs --port {} | head -n 2", live.port);
     let mut command = Command::new("bash");
     command.args(["-o", "pipefail", "-c", &script, env!("CARGO_BIN_EXE_lilt")]).stdin(Stdio::null());
@@ -195,20 +195,20 @@ fn a_reader_that_has_enough_ends_it_quietly() {
 }
 
 #[test]
-fn what_has_no_end_is_shown_and_goes_on() {
+fn unterminated_line_is_shown_and_continued() {
     let live = Live::start(
         "local_resource('ask', serve_cmd='printf \"Name? \"; until test -e go; do sleep 0.02; done; echo Alice; exec sleep 987')\n",
     );
     let question = || (live.messages(&["ask", "--tail", "1"]) == ["Name? "]).then_some(());
     eventually("the question is shown", question);
     live.project.write("go", "");
-    live.lilt.wait_for_words("ask", "Name? Alice");
+    live.lilt.wait_for_log_line("ask", "Name? Alice");
     assert_eq!(live.messages(&["ask", "--tail", "1"]), ["Name? Alice"]);
     live.lilt.quit();
 }
 
 #[test]
-fn strange_output_is_kept_readable() {
+fn invalid_utf8_and_long_lines_are_readable() {
     let live = Live::start(
         r#"
 local_resource('bar', 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); printf "\\r%d of 3000" $i; done; echo', allow_parallel=True)
@@ -225,7 +225,7 @@ local_resource('bytes', 'printf "a\\377b\\n\\033[31mred\\033[0m\\r\\n"', allow_p
     assert_eq!((long[0].len(), long[1].as_str()), (10_000_000, "end"));
     let bytes = live.messages(&["bytes", "--tail", "2"]);
     assert_eq!(bytes, ["a\u{fffd}b", "\u{1b}[31mred\u{1b}[0m"]);
-    live.lilt.wait_for_words("long", "end");
+    live.lilt.wait_for_log_line("long", "end");
     // Another resource's line may come between its pieces.
     let printed = live.lilt.output();
     let long = printed.lines().filter(|line| line.starts_with("         long │ x"));
@@ -234,13 +234,13 @@ local_resource('bytes', 'printf "a\\377b\\n\\033[31mred\\033[0m\\r\\n"', allow_p
 }
 
 #[test]
-fn the_limit_is_kept_and_told() {
+fn log_limit_drops_oldest_lines_and_warns() {
     let live = Live::start_with("local_resource('many', 'seq -f \"line number %.0f\" 300000')\n", |start| {
         start.argument("--log-limit=3MB")
     });
     live.lilt.wait_for_line("--log-limit");
-    live.lilt.wait_for_words("many", "line number 300000");
-    let ended = live.command(&["many"]).run().clean(0);
+    live.lilt.wait_for_log_line("many", "line number 300000");
+    let ended = live.command(&["many"]).run().expect_clean_exit(0);
     assert!(
         ended.stderr().ends_with(" older lines are no longer kept (--log-limit)\n"),
         "{}",
@@ -251,11 +251,15 @@ fn the_limit_is_kept_and_told() {
     assert!((10_000..300_000).contains(&kept.lines().count()), "{}", kept.lines().count());
     live.lilt.quit();
     let project = Project::new(&[("Tiltfile", "")]);
-    Start::up(&project).argument("--log-limit=much").run().clean(1).says("expected a size");
+    Start::up(&project)
+        .argument("--log-limit=much")
+        .run()
+        .expect_clean_exit(1)
+        .expect_output("expected a size");
 }
 
 #[test]
-fn what_is_printed_can_be_chosen() {
+fn up_prints_only_selected_lines() {
     let project = Project::new(&[("Tiltfile", THREE)]);
     let only = |flags: &[&str], last: &str| {
         let mut start = Start::up(&project);
@@ -278,7 +282,7 @@ fn what_is_printed_can_be_chosen() {
 }
 
 #[test]
-fn secrets_are_kept_out_of_lines_and_messages() {
+fn secrets_are_redacted_in_logs_and_messages() {
     let live = Live::start(
         "
 k8s_yaml(blob('''
@@ -313,7 +317,7 @@ exit 3''')
 
 /// A command is shortened to 120 characters in the timeline.
 #[test]
-fn secret_in_a_long_command_is_kept_out_of_timeline_and_snapshot() {
+fn secret_in_long_command_is_redacted_everywhere() {
     let secret = "
 k8s_yaml(blob('''
 apiVersion: v1
@@ -340,8 +344,10 @@ stringData: {password: correct-horse}
     });
     assert!(timeline.contains("File Changed: [[redacted secret db:password]]"), "{timeline}");
     let timeline = timeline + &get(live.lilt.port(), "/api/timeline").expect("it answers");
-    let snapshot =
-        Start::new(&live.project, &["snapshot", "create", "--port", &live.port]).run().clean(0).stdout();
+    let snapshot = Start::new(&live.project, &["snapshot", "create", "--port", &live.port])
+        .run()
+        .expect_clean_exit(0)
+        .stdout();
     for text in [timeline, snapshot, live.lilt.output()] {
         assert!(!text.contains("correct") && !text.contains("horse"), "{text}");
     }
@@ -360,14 +366,14 @@ impl Drop for Unread {
 }
 
 #[test]
-fn a_terminal_that_takes_nothing_stops_nothing() {
+fn blocked_stdout_does_not_block_session() {
     let project = Project::new(&[("Tiltfile", "local_resource('many', 'seq 100000; echo done')\n")]);
     let home = Project::new(&[]);
     let port = lilt_testbed_env::free_port().to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_lilt"));
     command.args(["up", "--stream", "--port", &port]).current_dir(project.path()).stdin(Stdio::null());
     command.env("HOME", home.path()).env("XDG_CACHE_HOME", home.file("cache")).env_remove("KUBECONFIG");
-    // Nobody reads it.
+    // Its output is not read.
     let mut session = Unread(command.stdout(Stdio::piped()).spawn().expect("lilt starts"));
     let tail = ["logs", "--port", &port, "--tail", "1", "many"];
     eventually("all lines are kept", || {

@@ -19,12 +19,14 @@ fn port_0_runs_without_dashboard_but_with_the_object_api() {
         let lilt = start.variable("TILT_DEV_DIR", &folder).start();
         lilt.wait_for_line("Tilt started (without browser UI)");
         lilt.wait_for_line("one │ port=0");
-        let beside = |arguments: &[&str]| {
-            Start::new(&project, arguments).beside(&lilt).variable("TILT_DEV_DIR", &folder).run()
+        let second_command = |arguments: &[&str]| {
+            Start::new(&project, arguments).with_home_of(&lilt).variable("TILT_DEV_DIR", &folder).run()
         };
-        beside(&["get", "uiresource", "one", "-o", "name"]).clean(0).says("uiresource.tilt.dev/one");
-        beside(&["get", "uiresource", "one", "-o", "name", "--port", "0"]).clean(0);
-        let refused = beside(&["logs"]).clean(1).stderr();
+        second_command(&["get", "uiresource", "one", "-o", "name"])
+            .expect_clean_exit(0)
+            .expect_output("uiresource.tilt.dev/one");
+        second_command(&["get", "uiresource", "one", "-o", "name", "--port", "0"]).expect_clean_exit(0);
+        let refused = second_command(&["logs"]).expect_clean_exit(1).stderr();
         assert!(refused.contains("it was started with port 0"), "{refused}");
         lilt.quit();
     }
@@ -36,7 +38,7 @@ fn prompt_without_dashboard_does_not_offer_the_browser() {
     let terminal = Terminal::start(&project, &["up", "--port", "0"]);
     terminal.wait_for("(s) to stream logs");
     terminal.wait_for("1 resource");
-    assert!(!terminal.shows().contains("to open the browser"), "{}", terminal.shows());
+    assert!(!terminal.screen_text().contains("to open the browser"), "{}", terminal.screen_text());
     terminal.types(" ");
     terminal.wait_for("There is no browser UI");
     terminal.types("\x03");

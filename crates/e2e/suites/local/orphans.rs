@@ -1,4 +1,4 @@
-//! `kill -9` of lilt, at any moment: nothing that it started is left, whatever it has done to stay.
+//! `kill -9` of lilt at any time: no process that it started is left.
 
 use lilt_e2e::lilt::{Lilt, Start};
 use lilt_e2e::processes::runs;
@@ -6,7 +6,7 @@ use lilt_testbed_env::{Project, eventually};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-/// Leaves its group, its session and its parent, forgets its environment, and ignores the polite signals.
+/// A process that leaves group, session and parent, clears its environment, and ignores SIGTERM.
 const DAEMON: &str = r#"(env -i PATH="$PATH" setsid sh -c 'trap "" TERM HUP INT PIPE
 echo $$ > "$0"; while true; do sleep 987; done' "$1" &)
 until test -s "$1"; do sleep 0.01; done
@@ -31,9 +31,9 @@ fn daemons(project: &Project) -> Vec<i32> {
 
 fn up(project: &Project) -> (Lilt, Vec<i32>) {
     let lilt = Start::up(project).start();
-    lilt.wait_for_words("server", "up");
-    lilt.wait_for_words("command", "running");
-    lilt.wait_for_words("done", "done");
+    lilt.wait_for_log_line("server", "up");
+    lilt.wait_for_log_line("command", "running");
+    lilt.wait_for_log_line("done", "done");
     let daemons = daemons(project);
     assert_eq!(daemons.len(), 3);
     assert!(daemons.iter().all(|pid| runs(*pid)), "what a command that ended left stays");
@@ -45,36 +45,36 @@ fn until_gone(daemons: &[i32]) {
 }
 
 #[test]
-fn nothing_outlives_a_killed_lilt() {
+fn no_process_outlives_killed_lilt() {
     let project = project();
     let (lilt, daemons) = up(&project);
     lilt.signal(Signal::SIGKILL);
-    lilt.ended().leaves_no_process();
+    lilt.wait_for_exit().leaves_no_process();
     until_gone(&daemons);
 }
 
 /// As a test harness or a terminal does.
 #[test]
-fn nothing_outlives_a_killed_group() {
+fn no_process_outlives_killed_group() {
     let project = project();
     let (lilt, daemons) = up(&project);
     killpg(Pid::from_raw(lilt.pid()), Signal::SIGKILL).expect("it runs");
-    lilt.ended().leaves_no_process();
+    lilt.wait_for_exit().leaves_no_process();
     until_gone(&daemons);
 }
 
 #[test]
-fn nothing_outlives_a_good_end() {
+fn no_process_outlives_normal_exit() {
     let project = project();
     let (lilt, daemons) = up(&project);
     lilt.ctrl_c();
-    lilt.ended().clean(0);
+    lilt.wait_for_exit().expect_clean_exit(0);
     assert!(daemons.iter().all(|pid| !runs(*pid)), "not even for a moment");
 }
 
 /// Also of the commands that only load a Tiltfile.
 #[test]
-fn nothing_outlives_a_load_that_was_killed() {
+fn no_process_outlives_killed_load() {
     let tiltfile = "local('sh daemon.sh server.pid; exec sleep 987')";
     for arguments in [&["alpha", "tiltfile-result"][..], &["down"]] {
         let project = Project::new(&[("Tiltfile", tiltfile), ("daemon.sh", DAEMON)]);
@@ -82,14 +82,14 @@ fn nothing_outlives_a_load_that_was_killed() {
         let started = || Some(daemons(&project)).filter(|daemons| !daemons.is_empty());
         let daemons = eventually("its command runs", started);
         lilt.signal(Signal::SIGKILL);
-        lilt.ended().leaves_no_process();
+        lilt.wait_for_exit().leaves_no_process();
         until_gone(&daemons);
     }
 }
 
 /// Whatever happens to run at that moment; and the next session clears away what the killed one left.
 #[test]
-fn lilt_may_be_killed_at_any_moment() {
+fn lilt_killed_at_random_times_leaves_no_process() {
     let project = project();
     let home = Project::new(&[]);
     let moments =
@@ -105,7 +105,7 @@ fn lilt_may_be_killed_at_any_moment() {
             let _ = std::fs::read_to_string("/proc/self/status");
         }
         lilt.signal(Signal::SIGKILL);
-        lilt.ended().leaves_no_process();
+        lilt.wait_for_exit().leaves_no_process();
         until_gone(&daemons(&project));
     }
     let empty = Project::new(&[("Tiltfile", "")]);
@@ -117,7 +117,7 @@ fn lilt_may_be_killed_at_any_moment() {
 }
 
 #[test]
-fn a_server_that_became_a_daemon_does_not_stand_in_the_way_of_the_next() {
+fn daemonized_server_is_ended_before_the_next_starts() {
     let tiltfile = "local_resource('server', serve_cmd='rm -f server.pid; sh daemon.sh server.pid; cat text; exec sleep 987', deps=['text'])\n";
     let project = Project::new(&[
         ("Tiltfile", tiltfile),
@@ -125,10 +125,10 @@ fn a_server_that_became_a_daemon_does_not_stand_in_the_way_of_the_next() {
         ("text", "one\n"),
     ]);
     let lilt = Start::up(&project).start();
-    lilt.wait_for_words("server", "one");
+    lilt.wait_for_log_line("server", "one");
     let first = daemons(&project);
     project.write("text", "two\n");
-    lilt.wait_for_words("server", "two");
+    lilt.wait_for_log_line("server", "two");
     assert_ne!(daemons(&project), first);
     assert!(!runs(first[0]), "it ended before the next began");
     lilt.quit();
@@ -136,7 +136,7 @@ fn a_server_that_became_a_daemon_does_not_stand_in_the_way_of_the_next() {
 
 /// Until the session ends, it stays, as under Tilt.
 #[test]
-fn what_the_tiltfile_started_ends_with_lilt() {
+fn daemons_of_tiltfile_end_with_lilt() {
     let background = "sleep 986 > /dev/null 2>&1 & echo $! > background.pid";
     let project = Project::new(&[
         ("Tiltfile", "local('sh background.sh')\nlocal('sh foreground.sh')\n"),
@@ -152,7 +152,7 @@ fn what_the_tiltfile_started_ends_with_lilt() {
         let pids = eventually("both run", || Some([read("background.pid")?, read("foreground.pid")?]));
         assert!(pids.iter().all(|pid| runs(*pid)));
         lilt.signal(signal);
-        lilt.ended().leaves_no_process();
+        lilt.wait_for_exit().leaves_no_process();
         until_gone(&pids);
     }
 }

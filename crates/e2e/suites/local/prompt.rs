@@ -1,4 +1,4 @@
-//! What `up` shows first in a terminal.
+//! The start prompt of `up`.
 
 use lilt_e2e::tty::Terminal;
 use lilt_testbed_env::{Project, eventually};
@@ -14,11 +14,11 @@ fn up(project: &Project) -> Terminal {
 }
 
 #[test]
-fn it_tells_the_address_the_keys_and_how_it_goes() {
+fn prompt_shows_address_keys_and_status() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
     let terminal = up(&project);
     terminal.wait_for("2 resources: 2 ready");
-    let screen = terminal.shows();
+    let screen = terminal.screen_text();
     for words in ["Tilt started on http://localhost:", "(space) to open", "(s) to stream logs", "(t) to open"]
     {
         assert!(screen.contains(words), "no {words:?} in:\n{screen}");
@@ -30,7 +30,7 @@ fn it_tells_the_address_the_keys_and_how_it_goes() {
 }
 
 #[test]
-fn errors_come_and_go_in_place() {
+fn prompt_updates_errors_in_place() {
     let project = Project::new(&[("Tiltfile", "k8s_yaml('nowhere.yaml')\n")]);
     let terminal = up(&project);
     terminal.wait_for("nowhere.yaml");
@@ -38,18 +38,18 @@ fn errors_come_and_go_in_place() {
     project.write("Tiltfile", "local_resource('check', 'echo no good >&2; exit 3')\n");
     terminal.wait_for("1 resource: 1 failing");
     terminal.wait_for("✗ check: ");
-    assert!(!terminal.shows().contains("nowhere.yaml"), "{}", terminal.shows());
+    assert!(!terminal.screen_text().contains("nowhere.yaml"), "{}", terminal.screen_text());
     project.write("Tiltfile", "local_resource('check', 'true')\n");
     terminal.wait_until("has no error", |screen| {
         screen.contents().contains("1 resource: 1 ready") && !screen.contents().contains('✗')
     });
-    assert_eq!(terminal.shows().matches("resource: ").count(), 1, "{}", terminal.shows());
+    assert_eq!(terminal.screen_text().matches("resource: ").count(), 1, "{}", terminal.screen_text());
     terminal.signal(Signal::SIGTERM);
     assert_eq!(terminal.ends_clean().code(), Some(0));
 }
 
 #[test]
-fn s_streams_from_the_first_line() {
+fn prompt_s_streams_from_first_line() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
     let terminal = up(&project);
     terminal.wait_for("2 ready");
@@ -63,7 +63,7 @@ fn s_streams_from_the_first_line() {
 }
 
 #[test]
-fn t_opens_the_whole_screen() {
+fn prompt_t_opens_full_screen() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
     let terminal = up(&project);
     terminal.types("t");
@@ -74,7 +74,7 @@ fn t_opens_the_whole_screen() {
 }
 
 #[test]
-fn space_opens_the_users_browser() {
+fn prompt_space_opens_browser() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
     let script = project.file("browse");
     project.write("browse", &format!("#!/bin/sh\necho \"$1\" > {}\n", project.file("opened").display()));
@@ -87,13 +87,13 @@ fn space_opens_the_users_browser() {
     let opened = eventually("the browser was called", || {
         Some(project.exists("opened").then(|| project.read("opened"))?).filter(|text| text.ends_with('\n'))
     });
-    assert!(terminal.shows().contains(&format!("Tilt started on {}", opened.trim())), "{opened}");
+    assert!(terminal.screen_text().contains(&format!("Tilt started on {}", opened.trim())), "{opened}");
     terminal.types("\x03");
     terminal.ends_clean();
 }
 
 #[test]
-fn without_a_browser_the_address_is_said() {
+fn prompt_without_browser_prints_address() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
     let variables = [("BROWSER", ""), ("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")];
     let terminal = Terminal::start_with(&project, &["up", "--port", "random"], &variables);
@@ -105,7 +105,7 @@ fn without_a_browser_the_address_is_said() {
 }
 
 #[test]
-fn a_dumb_terminal_gets_the_stream() {
+fn dumb_terminal_gets_the_stream() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
     let terminal =
         Terminal::start_with(&project, &["up", "--legacy", "--port", "random"], &[("TERM", "dumb")]);
@@ -116,7 +116,7 @@ fn a_dumb_terminal_gets_the_stream() {
 }
 
 #[test]
-fn it_can_be_stopped_and_continued() {
+fn can_be_suspended_and_resumed() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
     let terminal = up(&project);
     terminal.wait_for("2 ready");
@@ -132,7 +132,7 @@ fn it_can_be_stopped_and_continued() {
 }
 
 #[test]
-fn a_terminal_that_becomes_narrow_keeps_one_summary() {
+fn prompt_keeps_one_summary_in_narrow_terminal() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
     let terminal = up(&project);
     terminal.wait_for("2 ready");

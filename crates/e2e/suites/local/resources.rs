@@ -1,4 +1,4 @@
-//! What `lilt up` does with local resources.
+//! Local resources in `lilt up`.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn normalized(output: &str, project: &Project) -> String {
 
 /// The whole of it: prefixes, headlines and order are what scripts match.
 #[test]
-fn the_stream_has_the_form_that_scripts_match() {
+fn stream_has_the_format_scripts_match() {
     let project = Project::new(&[
         (
             "Tiltfile",
@@ -42,9 +42,9 @@ fn the_stream_has_the_form_that_scripts_match() {
     let lilt = Start::up(&project).start();
     let failed = "web-with-a-v… │ ERROR: Build Failed: Command \"echo long; exit 3\" failed: exit status 3";
     lilt.wait_for_line(failed);
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     project.write("x.txt", "two\n");
-    lilt.wait_for_words_after(place, "loc", "two");
+    lilt.wait_for_log_line_after(output_end, "loc", "two");
 
     let expected = format!(
         "Initial Build\n\
@@ -79,7 +79,7 @@ fn the_stream_has_the_form_that_scripts_match() {
 }
 
 #[test]
-fn a_command_runs_again_when_a_file_in_a_folder_comes_changes_or_goes() {
+fn command_reruns_when_files_are_added_changed_or_removed() {
     let project = Project::new(&[
         (
             "Tiltfile",
@@ -90,14 +90,14 @@ fn a_command_runs_again_when_a_file_in_a_folder_comes_changes_or_goes() {
     let lilt = Start::up(&project).start();
     lilt.wait_until_ready("list");
     let update = |file: &str, change: &dyn Fn()| {
-        let place = lilt.place();
+        let output_end = lilt.output_end();
         change();
-        lilt.wait_for_words_after(place, "list", &format!("1 File Changed: [in/{file}]"));
+        lilt.wait_for_log_line_after(output_end, "list", &format!("1 File Changed: [in/{file}]"));
         lilt.wait_until_ready("list");
     };
     update("deep/second", &|| project.write("in/deep/second", "2\n"));
     update("first", &|| project.write("in/first", "one\n"));
-    lilt.wait_for_words("list", "one");
+    lilt.wait_for_log_line("list", "one");
     update("first", &|| project.remove("in/first"));
     lilt.has_lines("list │ Running cmd:", 4);
     project.write("in/ignored", "x");
@@ -108,7 +108,7 @@ fn a_command_runs_again_when_a_file_in_a_folder_comes_changes_or_goes() {
 }
 
 #[test]
-fn dependents_wait_until_what_they_need_is_done() {
+fn dependents_wait_for_dependencies() {
     let project = Project::new(&[(
         "Tiltfile",
         "local_resource('first', 'until test -e go; do sleep 0.02; done; echo first is done')\n\
@@ -124,7 +124,7 @@ fn dependents_wait_until_what_they_need_is_done() {
         });
     }
     project.write("go", "");
-    lilt.wait_for_words("last", "last");
+    lilt.wait_for_log_line("last", "last");
     let printed = lilt.output();
     let at = |words: &str| printed.find(words).unwrap_or_else(|| panic!("no {words:?} in:\n{printed}"));
     assert!(at("first is done") < at("server │ Initial Build"), "{printed}");
@@ -133,24 +133,24 @@ fn dependents_wait_until_what_they_need_is_done() {
 }
 
 #[test]
-fn a_server_is_started_anew_when_its_files_change() {
+fn server_restarts_when_files_change() {
     let project = Project::new(&[
         ("Tiltfile", "local_resource('server', serve_cmd='cat text; exec sleep 987', deps=['text'])\n"),
         ("text", "one\n"),
     ]);
     let lilt = Start::up(&project).start();
-    lilt.wait_for_words("server", "one");
+    lilt.wait_for_log_line("server", "one");
     let first = pid(&lilt.wait_until_ready("server"));
     assert!(runs(first) && lilt.processes().contains(&first));
     project.write("text", "two\n");
-    lilt.wait_for_words("server", "two");
+    lilt.wait_for_log_line("server", "two");
     let second = pid(&lilt.wait_until("server", "has another process", |it| ![0, first].contains(&pid(it))));
     assert!(runs(second) && !runs(first), "one ends before the next begins");
     lilt.quit();
 }
 
 #[test]
-fn a_server_that_ends_is_an_error_until_it_is_triggered() {
+fn exited_server_is_an_error_until_triggered() {
     let project = Project::new(&[(
         "Tiltfile",
         "local_resource('server', serve_cmd='echo up; until test -e end; do sleep 0.02; done; exit 3')\n",
@@ -158,18 +158,18 @@ fn a_server_that_ends_is_an_error_until_it_is_triggered() {
     let lilt = Start::up(&project).start();
     lilt.wait_until_ready("server");
     project.write("end", "");
-    lilt.wait_for_words("server", "ERROR: server exited: exit status 3");
+    lilt.wait_for_log_line("server", "ERROR: server exited: exit status 3");
     lilt.wait_until("server", "is broken", |it| it["status"]["runtimeStatus"] == "error");
     project.remove("end");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     lilt.click("server");
-    lilt.wait_for_words_after(place, "server", "up");
+    lilt.wait_for_log_line_after(output_end, "server", "up");
     lilt.wait_until_ready("server");
     lilt.quit();
 }
 
 #[test]
-fn a_trigger_comes_over_the_api_and_over_the_page() {
+fn trigger_works_over_api_and_page() {
     let project = Project::new(&[(
         "Tiltfile",
         "local_resource('by-hand', 'echo pressed', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL)\n\
@@ -186,11 +186,11 @@ fn a_trigger_comes_over_the_api_and_over_the_page() {
         post(lilt.port(), "/api/trigger", &body)
     };
     assert_eq!(trigger("by-hand").0, 200);
-    lilt.wait_for_words("by-hand", "pressed");
+    lilt.wait_for_log_line("by-hand", "pressed");
     lilt.wait_until_ready("by-hand");
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     lilt.click("by-hand");
-    lilt.wait_for_words_after(place, "by-hand", "pressed");
+    lilt.wait_for_log_line_after(output_end, "by-hand", "pressed");
 
     let (status, words) = trigger("nobody");
     assert_eq!((status, words.as_str()), (404, "there is no resource named \"nobody\"\n"));
@@ -200,25 +200,25 @@ fn a_trigger_comes_over_the_api_and_over_the_page() {
 }
 
 #[test]
-fn a_resource_by_hand_waits_with_its_changes() {
+fn manual_resource_collects_changes_until_triggered() {
     let project = Project::new(&[
         ("Tiltfile", "local_resource('by-hand', 'cat x', deps=['x'], trigger_mode=TRIGGER_MODE_MANUAL)\n"),
         ("x", "one\n"),
     ]);
     let lilt = Start::up(&project).start();
-    lilt.wait_for_words("by-hand", "one");
+    lilt.wait_for_log_line("by-hand", "one");
     lilt.wait_until_ready("by-hand");
     project.write("x", "two\n");
     lilt.wait_until("by-hand", "has pending changes", |it| it["status"]["hasPendingChanges"] == true);
     lilt.has_lines("Running cmd:", 1);
     lilt.click("by-hand");
-    lilt.wait_for_words("by-hand", "two");
+    lilt.wait_for_log_line("by-hand", "two");
     lilt.wait_until("by-hand", "is up to date", |it| it["status"]["hasPendingChanges"] != true);
     lilt.quit();
 }
 
 #[test]
-fn changes_during_an_update_are_not_lost() {
+fn changes_during_update_are_not_lost() {
     let project = Project::new(&[
         (
             "Tiltfile",
@@ -227,18 +227,18 @@ fn changes_during_an_update_are_not_lost() {
         ("x", "one\n"),
     ]);
     let lilt = Start::up(&project).start();
-    lilt.wait_for_words("slow", "begun");
+    lilt.wait_for_log_line("slow", "begun");
     project.write("x", "two\n");
     lilt.wait_until("slow", "has pending changes", |it| it["status"]["hasPendingChanges"] == true);
     lilt.has_lines("slow │ begun", 1);
     project.write("go", "");
-    lilt.wait_for_words("slow", "1 File Changed: [x]");
-    lilt.wait_for_words("slow", "two");
+    lilt.wait_for_log_line("slow", "1 File Changed: [x]");
+    lilt.wait_for_log_line("slow", "two");
     lilt.quit();
 }
 
 #[test]
-fn a_failed_command_shows_why_and_the_next_save_recovers() {
+fn failed_command_shows_cause_and_next_save_recovers() {
     let project = Project::new(&[
         (
             "Tiltfile",
@@ -250,10 +250,10 @@ fn a_failed_command_shows_why_and_the_next_save_recovers() {
         ("text", "bad\n"),
     ]);
     let lilt = Start::up(&project).start();
-    lilt.wait_for_words("check", "no good");
+    lilt.wait_for_log_line("check", "no good");
     let failure = lilt.wait_for_line("check │ ERROR: Build Failed: Command ");
     assert!(failure.ends_with("failed: exit status 7"), "{failure}");
-    lilt.wait_for_words("missing", "ERROR: Build Failed: the program `no-such-program` was not found");
+    lilt.wait_for_log_line("missing", "ERROR: Build Failed: the program `no-such-program` was not found");
     lilt.wait_for_line("missing │ hint: it is in none of the folders of PATH");
     lilt.wait_until("check", "has failed", |it| {
         let error = it["status"]["buildHistory"][0]["error"].as_str().unwrap_or_default();
@@ -263,15 +263,15 @@ fn a_failed_command_shows_why_and_the_next_save_recovers() {
     lilt.has_lines("after │ Initial Build", 0);
 
     project.write("text", "good\n");
-    lilt.wait_for_words("check", "good");
+    lilt.wait_for_log_line("check", "good");
     lilt.wait_until_ready("check");
-    lilt.wait_for_words("after", "after");
+    lilt.wait_for_log_line("after", "after");
     lilt.has_lines("other │ Running cmd:", 1);
     lilt.quit();
 }
 
 #[test]
-fn commands_know_the_session_and_run_where_they_should() {
+fn commands_get_session_variables_and_directory() {
     let project = Project::new(&[
         (
             "Tiltfile",
@@ -280,13 +280,13 @@ fn commands_know_the_session_and_run_where_they_should() {
         ("sub/x", ""),
     ]);
     let lilt = Start::up(&project).start();
-    lilt.wait_for_words("env", &format!("localhost {} yes", lilt.port()));
-    lilt.wait_for_words("env", &project.file("sub").display().to_string());
+    lilt.wait_for_log_line("env", &format!("localhost {} yes", lilt.port()));
+    lilt.wait_for_log_line("env", &project.file("sub").display().to_string());
     lilt.quit();
 }
 
 #[test]
-fn the_page_is_served_to_this_machine_alone() {
+fn page_is_served_on_loopback_only() {
     let project = Project::new(&[("Tiltfile", "local_resource('a', 'true')")]);
     let lilt = Start::up(&project).start();
     lilt.wait_until_ready("a");
@@ -306,7 +306,7 @@ fn the_page_is_served_to_this_machine_alone() {
 }
 
 #[test]
-fn what_lilt_writes_into_a_watched_folder_is_no_change() {
+fn own_output_in_watched_folder_is_no_change() {
     let project = Project::new(&[
         ("Tiltfile", "local_resource('all', 'cat word', deps=['.'])\n"),
         ("word", "one"),
@@ -317,7 +317,7 @@ fn what_lilt_writes_into_a_watched_folder_is_no_change() {
     lilt.wait_until_ready("all");
     project.write("up.log", "a line\n");
     project.write("word", "two");
-    lilt.wait_for_words("all", "two");
+    lilt.wait_for_log_line("all", "two");
     lilt.wait_until_ready("all");
     lilt.has_lines("all │ 1 File Changed: [word]", 1);
     lilt.has_lines("up.log", 0);

@@ -29,9 +29,9 @@ fn resource(name: &str) -> Value {
     })
 }
 
-/// Far more than a store without a folder keeps.
+/// More than a store without a folder keeps.
 #[test]
-fn a_snapshot_shows_all_of_a_long_log() {
+fn snapshot_contains_long_log() {
     const LINES: u64 = 60_000;
     let line = |number: u64| {
         let text = format!("{number} {}\n", "x".repeat(200));
@@ -54,7 +54,7 @@ fn a_snapshot_shows_all_of_a_long_log() {
 }
 
 #[test]
-fn a_snapshot_shows_pods_events_forwards_and_buttons() {
+fn snapshot_contains_pods_events_forwards_and_buttons() {
     let discovery = json!({
         "metadata": {"name": "web", "uid": "u", "resourceVersion": "7"},
         "status": {"pods": [{"name": "web-1", "phase": "Running"}]},
@@ -89,7 +89,7 @@ fn a_snapshot_shows_pods_events_forwards_and_buttons() {
     let (status, _, words) = ask(port, "GET", "/api/notices?resource=other", "", "");
     assert_eq!((status, words.as_str()), (410, "this snapshot does not tell\n"));
     assert_eq!(get(port, "/api/objects?resource=web"), conditions);
-    // Nothing of it can be changed, and who tries is told why.
+    // It is read-only, and the error says so.
     let (status, _, words) = ask(port, "DELETE", &format!("{OBJECTS}/uibuttons/seed"), "", "");
     assert!(status == 403 && words.contains("this is a snapshot"), "{status} {words}");
     assert_eq!(ask(port, "GET", "/api/snapshot", "", "").0, 404, "there is a file of it already");

@@ -1,4 +1,4 @@
-//! What a change to the Tiltfile does, and what a broken one does not.
+//! Changes of the Tiltfile, and invalid ones.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn has_failed(tiltfile: &Value) -> bool {
 }
 
 #[test]
-fn an_edit_is_a_diff_of_resources() {
+fn tiltfile_edit_updates_only_changed_resources() {
     let server = |name: &str, text: &str| {
         format!("local_resource('{name}', serve_cmd='echo {text}; exec sleep 987')\n")
     };
@@ -36,7 +36,7 @@ fn an_edit_is_a_diff_of_resources() {
     project.write("Tiltfile", &after);
     lilt.wait_for_line("1 File Changed: [Tiltfile]");
     lilt.wait_until_ready("comes");
-    lilt.wait_for_words("changes", "two");
+    lilt.wait_for_log_line("changes", "two");
     let changed =
         pid(&lilt.wait_until("changes", "has another process", |it| ![0, changes].contains(&pid(it))));
     eventually("the one that is no longer named has ended", || (!runs(goes)).then_some(()));
@@ -48,43 +48,43 @@ fn an_edit_is_a_diff_of_resources() {
 
     // It would be on a page that is opened now, if it were there.
     project.write("Tiltfile", &format!("{after}local_resource('goes', 'echo back')\n"));
-    lilt.wait_for_words("goes", "back");
+    lilt.wait_for_log_line("goes", "back");
     lilt.quit();
 }
 
 #[test]
-fn tiltfile_that_was_a_directory_is_loaded_again() {
+fn tiltfile_that_was_a_directory_is_reloaded() {
     let text = |word: &str| format!("print('loaded {word}')\nread_file('settings')\n");
     let project = Project::new(&[("Tiltfile", &text("one")), ("settings", "")]);
     let lilt = Start::up(&project).start();
     lilt.wait_for_line("loaded one");
     let tiltfile = project.file("Tiltfile");
     for word in ["two", "three"] {
-        let place = lilt.place();
+        let output_end = lilt.output_end();
         fs::remove_file(&tiltfile).expect("it is a file");
         fs::create_dir(&tiltfile).expect("nothing is there");
-        lilt.wait_for_line_after(place, "Tiltfile is a directory, not a file");
+        lilt.wait_for_line_after(output_end, "Tiltfile is a directory, not a file");
         lilt.wait_until(TILTFILE, "has failed", has_failed);
         fs::remove_dir(&tiltfile).expect("it is empty");
         fs::write(&tiltfile, text(word)).expect("nothing is there");
-        lilt.wait_for_line_after(place, &format!("loaded {word}"));
+        lilt.wait_for_line_after(output_end, &format!("loaded {word}"));
         lilt.wait_until(TILTFILE, "is loaded", |it| it["status"]["updateStatus"] == "ok");
     }
     // The same for a file that it reads.
-    let (settings, place) = (project.file("settings"), lilt.place());
+    let (settings, output_end) = (project.file("settings"), lilt.output_end());
     fs::remove_file(&settings).expect("it is a file");
     fs::create_dir(&settings).expect("nothing is there");
-    lilt.wait_for_line_after(place, "settings is a directory, not a file");
-    let place = lilt.place();
+    lilt.wait_for_line_after(output_end, "settings is a directory, not a file");
+    let output_end = lilt.output_end();
     fs::remove_dir(&settings).expect("it is empty");
     fs::write(&settings, "").expect("nothing is there");
-    lilt.wait_for_line_after(place, "loaded three");
+    lilt.wait_for_line_after(output_end, "loaded three");
     lilt.wait_until(TILTFILE, "is loaded", |it| it["status"]["updateStatus"] == "ok");
     lilt.quit();
 }
 
 #[test]
-fn tiltfile_that_does_not_end_names_its_line_and_is_fixed_by_a_save() {
+fn endless_tiltfile_names_line_and_save_reloads() {
     let endless = "def spin():\n    while True:\n        x = 1\n";
     let project = Project::new(&[("Tiltfile", "load('lib', 'spin')\nspin()\n"), ("lib", endless)]);
     let lilt = Start::up(&project).start();
@@ -111,18 +111,18 @@ fn tiltfile_that_does_not_end_names_its_line_and_is_fixed_by_a_save() {
 }
 
 #[test]
-fn a_changed_command_runs_again() {
+fn changed_command_reruns() {
     let project = Project::new(&[("Tiltfile", "local_resource('a', 'echo one')\n")]);
     let lilt = Start::up(&project).start();
-    lilt.wait_for_words("a", "one");
+    lilt.wait_for_log_line("a", "one");
     lilt.wait_until_ready("a");
     project.write("Tiltfile", "local_resource('a', 'echo two')\n");
-    lilt.wait_for_words("a", "two");
+    lilt.wait_for_log_line("a", "two");
     lilt.quit();
 }
 
 #[test]
-fn a_syntax_error_tells_the_place_and_the_rest_goes_on_until_it_is_mended() {
+fn syntax_error_has_location_and_session_continues() {
     let good = "local_resource('server', serve_cmd='echo up; exec sleep 987')\n\
                 local_resource('copy', 'cat text', deps=['text'])\n";
     let project = Project::new(&[("Tiltfile", good), ("text", "one\n")]);
@@ -130,28 +130,29 @@ fn a_syntax_error_tells_the_place_and_the_rest_goes_on_until_it_is_mended() {
     let server = pid(&lilt.wait_until_ready("server"));
     lilt.wait_until_ready("copy");
 
-    let place = lilt.place();
+    let output_end = lilt.output_end();
     project.write("Tiltfile", &format!("{good}local_resource('new', 'echo new'\nprint('x')\n"));
     let file = project.file("Tiltfile");
-    let error = lilt.wait_for_line_after(place, &format!("ERROR: {}:4:1: syntax error: ", file.display()));
+    let error =
+        lilt.wait_for_line_after(output_end, &format!("ERROR: {}:4:1: syntax error: ", file.display()));
     assert!(error.contains("expected symbol ')'"), "{error}");
-    lilt.wait_for_line_after(place, "4 | print('x')");
-    lilt.wait_for_line_after(place, "hint: ");
+    lilt.wait_for_line_after(output_end, "4 | print('x')");
+    lilt.wait_for_line_after(output_end, "hint: ");
     lilt.wait_until(TILTFILE, "has failed", has_failed);
     // The rest goes on, and takes changes.
     assert!(runs(server));
     project.write("text", "two\n");
-    lilt.wait_for_words("copy", "two");
+    lilt.wait_for_log_line("copy", "two");
 
     project.write("Tiltfile", &format!("{good}local_resource('new', 'echo new')\n"));
-    lilt.wait_for_words("new", "new");
+    lilt.wait_for_log_line("new", "new");
     lilt.wait_until_ready(TILTFILE);
     assert_eq!(pid(&lilt.wait_until_ready("server")), server, "it was never touched");
     lilt.quit();
 }
 
 #[test]
-fn an_error_at_the_start_is_mended_by_the_next_save() {
+fn error_at_start_is_fixed_by_next_save() {
     let project = Project::new(&[("Tiltfile", "load('./lib.tilt', 'start')\nstart('a')\n")]);
     project.write("lib.tilt", "def start(name):\n    local_resource(name, 'echo ' + nam)\n");
     let lilt = Start::up(&project).start();
@@ -160,12 +161,12 @@ fn an_error_at_the_start_is_mended_by_the_next_save() {
     lilt.wait_for_line("local_resource(name, 'echo ' + nam)");
     lilt.wait_for_line("hint: did you mean name?");
     project.write("lib.tilt", "def start(name):\n    local_resource(name, 'echo ' + name)\n");
-    lilt.wait_for_words("a", "a");
+    lilt.wait_for_log_line("a", "a");
     lilt.quit();
 }
 
 #[test]
-fn a_missing_file_is_named_and_its_coming_is_enough() {
+fn missing_file_is_named_and_its_creation_reloads() {
     let project = Project::new(&[(
         "Tiltfile",
         "text = str(read_file('settings.txt')).strip()\nlocal_resource('a', 'echo ' + text)\n",
@@ -178,23 +179,23 @@ fn a_missing_file_is_named_and_its_coming_is_enough() {
     lilt.wait_until(TILTFILE, "has failed", has_failed);
     project.write("settings.txt", "here\n");
     lilt.wait_for_line("1 File Changed: [settings.txt]");
-    lilt.wait_for_words("a", "here");
+    lilt.wait_for_log_line("a", "here");
     lilt.quit();
 }
 
 #[test]
-fn a_tiltfile_that_comes_later_is_taken() {
+fn tiltfile_created_later_is_loaded() {
     let project = Project::new(&[]);
     let lilt = Start::up(&project).start();
     lilt.wait_for_line("ERROR: no such file: Tiltfile");
     lilt.wait_until(TILTFILE, "has failed", has_failed);
     project.write("Tiltfile", "local_resource('a', 'echo here')\n");
-    lilt.wait_for_words("a", "here");
+    lilt.wait_for_log_line("a", "here");
     lilt.quit();
 }
 
 #[test]
-fn a_save_during_a_load_is_loaded_too() {
+fn save_during_load_is_loaded() {
     let wait = "local('echo loading; until test -e go; do sleep 0.02; done')\n";
     let project = Project::new(&[("Tiltfile", wait)]);
     let lilt = Start::up(&project).start();
@@ -202,6 +203,6 @@ fn a_save_during_a_load_is_loaded_too() {
     lilt.wait_until(TILTFILE, "is loading", |it| it["status"]["updateStatus"] == "in_progress");
     project.write("Tiltfile", &format!("{wait}local_resource('a', 'echo newer')\n"));
     project.write("go", "");
-    lilt.wait_for_words("a", "newer");
+    lilt.wait_for_log_line("a", "newer");
     lilt.quit();
 }

@@ -1,6 +1,6 @@
 //! `lilt alpha tiltfile-result`: what goes to which stream, and how it exits.
 
-use lilt_e2e::lilt::{Ended, Start};
+use lilt_e2e::lilt::{ExitedLilt, Start};
 use lilt_testbed_env::Project;
 use serde_json::Value;
 
@@ -21,17 +21,17 @@ fn start(project: &Project, arguments: &[&str]) -> Start {
     Start::new(project, &[&["alpha", "tiltfile-result"], arguments].concat())
 }
 
-fn json(ended: &Ended) -> Value {
+fn json(ended: &ExitedLilt) -> Value {
     serde_json::from_str(&ended.stdout())
         .unwrap_or_else(|error| panic!("stdout is no JSON: {error}\n{}", ended.output()))
 }
 
 #[test]
-fn stdout_is_json_and_nothing_else() {
+fn tiltfile_result_prints_only_json_on_stdout() {
     let tiltfile = "print('printed')\nwarn('warned')\nlocal('echo from a command')\n\
                     local_resource('a', 'true', resource_deps=['b'])\n";
     let project = Project::new(&[("Tiltfile", tiltfile)]);
-    let ended = start(&project, &[]).run().clean(0);
+    let ended = start(&project, &[]).run().expect_clean_exit(0);
     let result = json(&ended);
     assert_eq!(result["Manifests"][0]["Name"], "a");
     assert_eq!(result["Manifests"][0]["ResourceDependencies"], Value::Null);
@@ -39,7 +39,7 @@ fn stdout_is_json_and_nothing_else() {
     assert_eq!(ended.stderr(), "");
 
     for flag in ["-v", "--verbose"] {
-        let ended = start(&project, &[flag]).run().clean(0);
+        let ended = start(&project, &[flag]).run().expect_clean_exit(0);
         assert_eq!(json(&ended)["Manifests"], result["Manifests"]);
         let log = ended.stderr();
         for words in
@@ -51,13 +51,13 @@ fn stdout_is_json_and_nothing_else() {
 }
 
 #[test]
-fn an_error_of_the_tiltfile_is_5_and_another_is_1() {
+fn tiltfile_result_exits_5_on_tiltfile_error_else_1() {
     let project = Project::new(&[
         ("Tiltfile", "print('before')\nlocal_resource('a', 'true', dep=[])\n"),
         ("syntax", "def\n"),
         ("names", "local_resource('a', 'true')\nlocal_resource('a', 'true')\n"),
     ]);
-    let ended = start(&project, &[]).run().clean(5);
+    let ended = start(&project, &[]).run().expect_clean_exit(5);
     assert_eq!(ended.stdout(), "");
     let log = ended.stderr();
     // What it printed may tell why.
@@ -65,24 +65,24 @@ fn an_error_of_the_tiltfile_is_5_and_another_is_1() {
         assert!(log.contains(words), "no {words:?} in {log}");
     }
     for file in ["syntax", "names", "missing"] {
-        let ended = start(&project, &["--file", file]).run().clean(5);
+        let ended = start(&project, &["--file", file]).run().expect_clean_exit(5);
         assert_eq!(ended.stdout(), "", "{file}");
         assert!(ended.stderr().contains(file), "{}", ended.output());
     }
     for wrong in [&["--no-such-flag"][..], &["--dur-threshold", "soon"]] {
-        let ended = start(&project, wrong).run().clean(1);
+        let ended = start(&project, wrong).run().expect_clean_exit(1);
         assert_eq!(ended.stdout(), "", "{wrong:?}");
     }
 }
 
 #[test]
-fn file_and_arguments_are_taken_with_and_without_dashes() {
+fn tiltfile_result_takes_file_and_arguments() {
     let tiltfile = "config.define_string_list('rest', args=True)\nconfig.define_string('flag')\n\
                     parsed = config.parse()\nfor name in parsed.get('rest', []):\n  local_resource(name, 'true')\n\
                     local_resource(parsed.get('flag', 'none'), 'true')\n";
     let project = Project::new(&[("other/Tiltfile.dev", tiltfile)]);
     let names = |arguments: &[&str]| -> Vec<String> {
-        let ended = start(&project, arguments).run().clean(0);
+        let ended = start(&project, arguments).run().expect_clean_exit(0);
         let result = json(&ended);
         let manifests = result["Manifests"].as_array().expect("there are manifests");
         manifests.iter().filter_map(|manifest| manifest["Name"].as_str()).map(str::to_owned).collect()
@@ -92,7 +92,7 @@ fn file_and_arguments_are_taken_with_and_without_dashes() {
 }
 
 #[test]
-fn context_and_namespace_reach_the_tiltfile_and_its_commands() {
+fn context_and_namespace_reach_tiltfile_and_commands() {
     let tiltfile = "print(k8s_context(), k8s_namespace())\n\
                     k8s_yaml('pod.yaml')\n\
                     os.environ['KUBECONFIG'] = 'not this one'\n\
@@ -102,7 +102,7 @@ fn context_and_namespace_reach_the_tiltfile_and_its_commands() {
     let project = Project::new(&[("Tiltfile", tiltfile), ("pod.yaml", pod), ("config", KUBECONFIG)]);
     let on =
         |arguments: &[&str]| start(&project, arguments).variable("KUBECONFIG", project.file("config")).run();
-    let ended = on(&["-v", "--context", "mine", "--namespace", "team"]).clean(0);
+    let ended = on(&["-v", "--context", "mine", "--namespace", "team"]).expect_clean_exit(0);
     let log = ended.stderr();
     for words in
         ["mine team", "current-context: mine", "namespace: team", "127.0.0.1:2", "port 10350", "0.37"]
@@ -111,23 +111,23 @@ fn context_and_namespace_reach_the_tiltfile_and_its_commands() {
     }
     assert!(!log.contains("127.0.0.1:1"), "another context is in the kubeconfig of commands: {log}");
     assert_eq!(json(&ended)["Manifests"][0]["Name"], "p");
-    let refused = on(&[]).clean(5);
+    let refused = on(&[]).expect_clean_exit(5);
     assert!(refused.stderr().contains("allow_k8s_contexts('elsewhere')"), "{}", refused.output());
 }
 
 #[test]
-fn commands_of_a_tiltfile_that_is_taken_down_meet_the_same_cluster() {
+fn down_commands_get_the_same_kubeconfig() {
     let tiltfile = "print(local('cat $KUBECONFIG; echo port $TILT_PORT; tilt version', quiet=True))\n";
     let project = Project::new(&[("Tiltfile", tiltfile), ("config", KUBECONFIG)]);
     let down = Start::new(&project, &["down", "--context", "mine", "--namespace", "team"]);
-    let ended = down.variable("KUBECONFIG", project.file("config")).run().clean(0);
+    let ended = down.variable("KUBECONFIG", project.file("config")).run().expect_clean_exit(0);
     let expected = ["current-context: mine", "namespace: team", "127.0.0.1:2", "port 10350", "0.37"];
-    let ended = expected.into_iter().fold(ended, |ended, words| ended.says(words));
+    let ended = expected.into_iter().fold(ended, |ended, words| ended.expect_output(words));
     assert!(!ended.output().contains("127.0.0.1:1"), "{}", ended.output());
 }
 
 #[test]
-fn timings_take_the_place_of_the_result() {
+fn builtin_timings_replace_the_result() {
     let tiltfile = "x = len([str(1)])\nread_file('text')\nlocal_resource('a', cmd='true')\nos.getcwd()\n\
                     def f():\n  fail_if = read_file('none', default='')\nf()\ndecode_yaml(read_file('chart'))\n";
     let chart = format!("a: {}\nb: 1\n", "x".repeat(500));
@@ -138,7 +138,7 @@ fn timings_take_the_place_of_the_result() {
         ("none.Tiltfile", "x = 1\n"),
         ("bad", "local(1)\n"),
     ]);
-    let lines = |arguments: &[&str]| start(&project, arguments).run().clean(0).stdout();
+    let lines = |arguments: &[&str]| start(&project, arguments).run().expect_clean_exit(0).stdout();
     for flag in ["-b", "--builtin-timings"] {
         let printed = lines(&[flag]);
         let starts: Vec<&str> =
@@ -156,8 +156,8 @@ fn timings_take_the_place_of_the_result() {
     }
     let long = lines(&["-b", "--dur-threshold", "1h"]);
     assert_eq!(long.lines().count(), 1, "{long}");
-    let ended = start(&project, &["-b", "--file", "none.Tiltfile"]).run().clean(1);
+    let ended = start(&project, &["-b", "--file", "none.Tiltfile"]).run().expect_clean_exit(1);
     assert!(ended.stderr().contains("recorded no Builtin calls"), "{}", ended.output());
-    let ended = start(&project, &["-b", "--file", "bad"]).run().clean(5);
+    let ended = start(&project, &["-b", "--file", "bad"]).run().expect_clean_exit(5);
     assert!(ended.stderr().contains("bad:1:1"), "{}", ended.output());
 }

@@ -1,4 +1,4 @@
-//! Who comes in at the web port of a real session.
+//! Authentication at the web port of a real session.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,13 +22,13 @@ fn start(project: &Project, arguments: &[&str]) -> (Lilt, String) {
 }
 
 fn command(project: &Project, lilt: &Lilt, arguments: &[&str]) -> Start {
-    let start = Start::new(project, arguments).beside(lilt).without("TILT_DISABLE_HUD_AUTH");
+    let start = Start::new(project, arguments).with_home_of(lilt).without("TILT_DISABLE_HUD_AUTH");
     start.variable("TILT_DEV_DIR", project.file("dev"))
 }
 
 fn token(project: &Project, lilt: &Lilt) -> String {
     let port = format!("--port={}", lilt.port());
-    command(project, lilt, &["token", &port]).run().clean(0).stdout().trim().to_owned()
+    command(project, lilt, &["token", &port]).run().expect_clean_exit(0).stdout().trim().to_owned()
 }
 
 /// The cookie that a code is exchanged for, as a header; none if it is refused.
@@ -49,7 +49,7 @@ fn free_port() -> String {
 }
 
 #[test]
-fn printed_link_and_own_commands_come_in_and_nobody_else() {
+fn only_link_and_own_commands_are_authorized() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'echo hello')\n")]);
     let (lilt, code) = start(&project, &["--port", "random"]);
     let port = lilt.port();
@@ -58,7 +58,9 @@ fn printed_link_and_own_commands_come_in_and_nobody_else() {
     assert_eq!(ask(port, "POST", "/api/trigger", "", "{\"manifest_names\":[\"one\"]}").0, 403);
     assert_eq!(ask(port, "POST", "/proxy/apis/tilt.dev/v1alpha1/cmds", "", "{}").0, 403);
     let token = token(&project, &lilt);
-    let printed = command(&project, &lilt, &["token", "--header", &format!("--port={port}")]).run().clean(0);
+    let printed = command(&project, &lilt, &["token", "--header", &format!("--port={port}")])
+        .run()
+        .expect_clean_exit(0);
     assert_eq!(printed.stdout(), header(&token).replace('\r', ""));
     assert!(!lilt.output().contains(&token), "the token is not printed");
     assert_eq!(ask(port, "GET", RESOURCES, &header(&format!("{token}0")), "").0, 403);
@@ -72,7 +74,8 @@ fn printed_link_and_own_commands_come_in_and_nobody_else() {
     for arguments in
         [&["trigger", "one"][..], &["logs", "one"], &["alpha", "tree-view"], &["dump", "webview"]]
     {
-        let ended = Start::new(&project, arguments).beside(&lilt).without("TILT_DISABLE_HUD_AUTH").run();
+        let ended =
+            Start::new(&project, arguments).with_home_of(&lilt).without("TILT_DISABLE_HUD_AUTH").run();
         assert_eq!(ended.code(), Some(0), "{arguments:?}: {}", ended.output());
     }
     lilt.quit();
@@ -83,7 +86,7 @@ fn open_prints_a_new_link_and_hides_the_token_from_the_process_list() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
     let (lilt, _) = start(&project, &["--port", "random"]);
     let token = token(&project, &lilt);
-    let printed = command(&project, &lilt, &["open", "--print"]).run().clean(0).stdout();
+    let printed = command(&project, &lilt, &["open", "--print"]).run().expect_clean_exit(0).stdout();
     let (address, code) = printed.trim().split_once("?code=").expect("the link has a code");
     assert_eq!(address, format!("http://localhost:{}/", lilt.port()));
     assert!(redeem(lilt.port(), code).is_some());
@@ -94,7 +97,7 @@ fn open_prints_a_new_link_and_hides_the_token_from_the_process_list() {
         .iter()
         .fold(start, |start, name| start.without(name))
         .run()
-        .clean(0);
+        .expect_clean_exit(0);
     assert!(ended.stderr().contains("no browser here"), "{}", ended.output());
     assert!(ended.stdout().contains("?code="), "{}", ended.output());
 
@@ -102,7 +105,7 @@ fn open_prints_a_new_link_and_hides_the_token_from_the_process_list() {
     let (browser, opened) = (project.file("browser"), project.file("opened"));
     project.write("browser", &format!("#!/bin/sh\necho \"$@\" > {}\n", opened.display()));
     std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
-    let ended = command(&project, &lilt, &["open"]).variable("BROWSER", &browser).run().clean(0);
+    let ended = command(&project, &lilt, &["open"]).variable("BROWSER", &browser).run().expect_clean_exit(0);
     assert_eq!(ended.stdout(), format!("Opened {address} in the browser\n"));
     let argument = std::fs::read_to_string(opened).expect("the browser was started");
     assert!(!argument.contains(&token) && !argument.contains(code), "{argument}");
@@ -117,10 +120,10 @@ fn rotation_replaces_the_token_of_a_running_session() {
     let (lilt, code) = start(&project, &["--port", "random"]);
     let port = lilt.port();
     let old = token(&project, &lilt);
-    let printed = command(&project, &lilt, &["open", "--print"]).run().clean(0).stdout();
+    let printed = command(&project, &lilt, &["open", "--print"]).run().expect_clean_exit(0).stdout();
     let (_, unused) = printed.trim().split_once("?code=").expect("the link has a code");
     let cookie = redeem(port, &code).expect("the printed link works");
-    let words = command(&project, &lilt, &["token", "--rotate"]).run().clean(0).stdout();
+    let words = command(&project, &lilt, &["token", "--rotate"]).run().expect_clean_exit(0).stdout();
     assert!(words.starts_with(&format!("Replaced the token of http://localhost:{port}/")), "{words}");
     let new = token(&project, &lilt);
     assert_ne!(old, new);
@@ -128,26 +131,27 @@ fn rotation_replaces_the_token_of_a_running_session() {
     assert_eq!(ask(port, "GET", RESOURCES, &cookie, "").0, 403);
     assert_eq!(redeem(port, unused), None);
     assert_eq!(ask(port, "GET", RESOURCES, &header(&new), "").0, 200);
-    command(&project, &lilt, &["trigger", "one"]).run().clean(0);
+    command(&project, &lilt, &["trigger", "one"]).run().expect_clean_exit(0);
     lilt.quit();
 }
 
 #[test]
-fn a_user_who_wants_no_token_is_asked_for_none() {
+fn disabled_auth_requires_no_token() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
     let lilt = Start::up(&project).variable("TILT_DISABLE_HUD_AUTH", "1").start();
     assert!(!lilt.wait_for_line("Tilt started on http://").contains("code"));
     assert_eq!(ask(lilt.port(), "GET", RESOURCES, "", "").0, 200);
-    let link = Start::new(&project, &["open", "--print"]).beside(&lilt).run().clean(0).stdout();
+    let link =
+        Start::new(&project, &["open", "--print"]).with_home_of(&lilt).run().expect_clean_exit(0).stdout();
     assert_eq!(link, format!("http://localhost:{}/\n", lilt.port()));
-    let refused = Start::new(&project, &["token"]).beside(&lilt).run().clean(1).stderr();
+    let refused = Start::new(&project, &["token"]).with_home_of(&lilt).run().expect_clean_exit(1).stderr();
     assert!(refused.contains("has no token") && refused.contains("TILT_DISABLE_HUD_AUTH"), "{refused}");
     lilt.quit();
 }
 
-/// As behind a proxy that encrypts and asks for a password of its own.
+/// As behind a proxy that terminates TLS and authenticates.
 #[test]
-fn pages_of_a_proxy_that_the_user_names_come_in() {
+fn allowed_hosts_are_accepted() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
     let start = Start::up(&project).argument("--allowed-host=dev.example,other.example:8443");
     let lilt =
@@ -157,13 +161,13 @@ fn pages_of_a_proxy_that_the_user_names_come_in() {
     assert_eq!((from("https://box.example"), from("http://b.example")), (200, 200));
     assert_eq!((from("https://evil.example"), from("https://other.example")), (403, 403));
     lilt.quit();
-    let wrong = Start::up(&project).argument("--allowed-host=*.example").run().clean(1);
+    let wrong = Start::up(&project).argument("--allowed-host=*.example").run().expect_clean_exit(1);
     assert!(
         wrong.stderr().contains("--allowed-host: \"*.example\" is not a host name"),
         "{}",
         wrong.output()
     );
-    let wrong = Start::up(&project).argument("--allowed-host=a/b").run().clean(1);
+    let wrong = Start::up(&project).argument("--allowed-host=a/b").run().expect_clean_exit(1);
     assert!(wrong.stderr().contains("--allowed-host: \"a/b\" is not a host name"), "{}", wrong.output());
 }
 
@@ -183,7 +187,7 @@ fn token_ends_with_the_session_unless_it_is_kept() {
     assert_eq!(ask(number, "GET", RESOURCES, &header(&first), "").0, 403);
     assert_eq!(ask(number, "GET", RESOURCES, &cookie, "").0, 403, "a cookie ends with its session");
     let cookie = redeem(number, &code).expect("the link works");
-    let printed = command(&project, &lilt, &["open", "--print"]).run().clean(0).stdout();
+    let printed = command(&project, &lilt, &["open", "--print"]).run().expect_clean_exit(0).stdout();
     let (_, unused) = printed.trim().split_once("?code=").expect("the link has a code");
     lilt.quit();
     let file = project.file("dev").join("tokens").join(&port);
@@ -194,7 +198,7 @@ fn token_ends_with_the_session_unless_it_is_kept() {
     assert_eq!(kept, token(&project, &lilt));
     assert_eq!(ask(number, "GET", RESOURCES, &cookie, "").0, 200, "the browser stays signed in");
     assert_eq!(redeem(number, unused), None, "links end with their session");
-    command(&project, &lilt, &["token", "--rotate"]).run().clean(0);
+    command(&project, &lilt, &["token", "--rotate"]).run().expect_clean_exit(0);
     let rotated = token(&project, &lilt);
     lilt.quit();
     let (lilt, _) = start(&project, &["--port", &port, "--keep-token"]);
@@ -218,7 +222,7 @@ fn token_file_that_others_can_read_is_refused() {
     for arguments in [&["up", "--keep-token"][..], &["trigger", "one"]] {
         let start = Start::new(&project, arguments).argument("--port").argument(&port);
         let start = start.variable("TILT_DEV_DIR", project.file("dev")).without("TILT_DISABLE_HUD_AUTH");
-        let refused = start.run().clean(1).stderr();
+        let refused = start.run().expect_clean_exit(1).stderr();
         assert!(
             refused.contains(&format!("{} is open to other users (mode 644)", file.display())),
             "{refused}"
@@ -227,7 +231,7 @@ fn token_file_that_others_can_read_is_refused() {
     }
 }
 
-/// The port of an earlier session may belong to anybody.
+/// Any process may listen on the port of an earlier session.
 #[test]
 fn kept_token_is_sent_to_a_session_that_knows_it_only() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
@@ -269,7 +273,7 @@ fn kept_token_is_sent_to_a_session_that_knows_it_only() {
 }
 
 #[test]
-fn names_below_localhost_keep_cookies_apart() {
+fn names_below_localhost_separate_cookies() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
     let (lilt, code) = start(&project, &["--port", "random", "--host", "lilt.localhost"]);
     let port = lilt.port();
@@ -278,12 +282,12 @@ fn names_below_localhost_keep_cookies_apart() {
     assert!(!lilt.output().contains("other machines"), "{}", lilt.output());
     let cookie = redeem(port, &code).expect("the link works by either name");
     assert_eq!(ask(port, "GET", RESOURCES, &cookie, "").0, 200);
-    command(&project, &lilt, &["trigger", "one"]).run().clean(0);
+    command(&project, &lilt, &["trigger", "one"]).run().expect_clean_exit(0);
     lilt.quit();
 }
 
 #[test]
-fn who_listens_to_other_machines_is_told_what_that_means() {
+fn listening_on_all_interfaces_warns() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
     let open = Start::new(&project, &["up", "--stream", "--port", "random", "--host", "0.0.0.0"]);
     let lilt = open.variable("TILT_DEV_DIR", project.file("dev")).without("TILT_DISABLE_HUD_AUTH").start();

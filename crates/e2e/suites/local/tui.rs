@@ -25,7 +25,7 @@ fn row<'a>(screen: &'a str, name: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn resources_have_both_statuses() {
+fn tui_shows_update_and_runtime_status() {
     let project = project();
     let terminal = ui(&project);
     terminal.wait_until("has all states", |screen| {
@@ -37,13 +37,13 @@ fn resources_have_both_statuses() {
             && has("server", &["✓ Running"])
             && has("button", &["· Not started"])
     });
-    assert!(terminal.shows().contains("tools (1)"), "{}", terminal.shows());
+    assert!(terminal.screen_text().contains("tools (1)"), "{}", terminal.screen_text());
     terminal.types("\x03");
     assert_eq!(terminal.ends_clean().code(), Some(0));
 }
 
 #[test]
-fn keys_choose_update_filter_and_search() {
+fn tui_keys_select_trigger_filter_and_search() {
     let project = project();
     let terminal = ui(&project);
     terminal.wait_for("· Not started");
@@ -64,13 +64,13 @@ fn keys_choose_update_filter_and_search() {
     terminal.wait_until("marks the match", |screen| {
         let (rows, columns) = screen.size();
         let inverse = |row, column| screen.cell(row, column).is_some_and(|cell| cell.inverse());
-        let marked = (0..rows.get()).map(|row| {
+        let with_marker = (0..rows.get()).map(|row| {
             let cells = (0..columns.get()).filter(|column| inverse(row, *column));
             cells
                 .filter_map(|column| Some(screen.cell(row, column)?.contents().to_owned()))
                 .collect::<String>()
         });
-        marked.into_iter().any(|text| text == "serving")
+        with_marker.into_iter().any(|text| text == "serving")
     });
     // The line of the cursor goes into the clipboard.
     terminal.types("y");
@@ -85,7 +85,7 @@ fn keys_choose_update_filter_and_search() {
 }
 
 #[test]
-fn a_save_is_seen() {
+fn tui_shows_update_after_save() {
     let project = project();
     let terminal = ui(&project);
     terminal.types("/build\r");
@@ -97,7 +97,7 @@ fn a_save_is_seen() {
 }
 
 #[test]
-fn it_follows_the_size_of_the_terminal() {
+fn tui_follows_terminal_size() {
     let project = project();
     let terminal = ui(&project);
     terminal.wait_for("q quit");
@@ -115,7 +115,7 @@ fn it_follows_the_size_of_the_terminal() {
 }
 
 #[test]
-fn a_terminal_that_does_not_know_its_size_gets_a_usual_one() {
+fn tui_assumes_80x24_without_size() {
     let project = project();
     let terminal = ui(&project);
     terminal.forget_size();
@@ -125,9 +125,9 @@ fn a_terminal_that_does_not_know_its_size_gets_a_usual_one() {
     terminal.ends_clean();
 }
 
-/// A log cannot steer the terminal.
+/// Logs cannot control the terminal.
 #[test]
-fn what_a_log_says_stays_in_the_log() {
+fn tui_confines_control_sequences_of_logs() {
     let nasty = r"printf '\033[2J\033[31mred\033]0;owned\007 \033[?1049l\033cend\n'";
     let project = Project::new(&[("Tiltfile", &format!("local_resource('nasty', {nasty:?})\n"))]);
     let terminal = ui(&project);
@@ -142,7 +142,7 @@ fn what_a_log_says_stays_in_the_log() {
 }
 
 #[test]
-fn it_can_be_stopped_and_continued() {
+fn can_be_suspended_and_resumed() {
     let project = project();
     let terminal = ui(&project);
     terminal.wait_for("✓ Running");
@@ -160,7 +160,7 @@ fn it_can_be_stopped_and_continued() {
 }
 
 #[test]
-fn servers_end_with_it() {
+fn tui_quit_ends_servers() {
     let project = project();
     let terminal = ui(&project);
     terminal.wait_for("✓ Running");
@@ -172,7 +172,7 @@ fn servers_end_with_it() {
 }
 
 #[test]
-fn colours_only_where_wanted() {
+fn tui_honours_no_color() {
     let project = project();
     for (value, coloured) in [("", true), ("1", false)] {
         let terminal =
@@ -188,7 +188,7 @@ fn colours_only_where_wanted() {
 
 /// A million lines, of which only those in sight are drawn.
 #[test]
-fn a_long_log_can_be_walked() {
+fn tui_scrolls_long_log() {
     let tiltfile = "local_resource('long', 'seq 1 60000')\nlocal_resource('short', 'echo short and quiet')\n";
     let project = Project::new(&[("Tiltfile", tiltfile)]);
     let terminal = ui(&project);
@@ -205,7 +205,7 @@ fn a_long_log_can_be_walked() {
     terminal.wait_for("59999");
     eventually("the search is over", || {
         terminal.types("\x1b");
-        (!terminal.shows().contains("/59123")).then_some(())
+        (!terminal.screen_text().contains("/59123")).then_some(())
     });
     terminal.types("\x03");
     terminal.ends_clean();
@@ -213,7 +213,7 @@ fn a_long_log_can_be_walked() {
 
 /// With a real shell: stopped, in the background, in the foreground again, ended in the background.
 #[test]
-fn a_shell_can_move_it_about() {
+fn tui_survives_shell_job_control() {
     let project = project();
     for flags in ["", "--legacy"] {
         let shell = Terminal::shell(&project);
@@ -226,7 +226,7 @@ fn a_shell_can_move_it_about() {
             shell.types("\x1a");
             shell.wait_for("Stopped");
             shell.types("clear; bg\n");
-            // Nobody draws over the shell.
+            // lilt does not draw over the shell.
             shell.types("clear; jobs\n");
             shell.wait_for("Running");
         };

@@ -7,7 +7,7 @@ use crate::session::{MAP, Session};
 const APPLY: [&str; 3] = ["apply", "-f", "map.yaml"];
 
 #[test]
-fn what_was_applied_is_remembered() {
+fn apply_stores_last_applied_configuration() {
     let session = Session::start();
     assert_eq!(session.prints(&APPLY), "configmap.tilt.dev/values created\n");
     assert_eq!(session.prints(&APPLY), "configmap.tilt.dev/values unchanged\n");
@@ -17,7 +17,8 @@ fn what_was_applied_is_remembered() {
         session.prints(&["apply", "-f", "map.yaml", "--dry-run=server"]),
         "configmap.tilt.dev/values configured (server dry run)\n"
     );
-    let client = session.says(&["apply", "-f", "map.yaml", "--dry-run=client", "-o", "jsonpath={.data}"]);
+    let client =
+        session.output_of(&["apply", "-f", "map.yaml", "--dry-run=client", "-o", "jsonpath={.data}"]);
     assert_eq!(client, "{\"a\":\"1\",\"c\":\"3\",\"theirs\":\"x\"}");
     assert_eq!(session.prints(&APPLY), "configmap.tilt.dev/values configured\n");
     assert_eq!(session.object("cm/values")["data"], json!({"a": "1", "c": "3", "theirs": "x"}));
@@ -39,7 +40,7 @@ fn what_was_applied_is_remembered() {
 }
 
 #[test]
-fn folders_and_several_documents_are_applied_and_pruned() {
+fn apply_handles_folders_documents_and_prune() {
     let session = Session::start();
     let named = |name: &str| MAP.replace("name: values", &format!("name: {name}"));
     session.project.write("all/a.yaml", &format!("{}---\n{}", named("a"), named("b")));
@@ -58,7 +59,7 @@ fn folders_and_several_documents_are_applied_and_pruned() {
     assert!(!left.contains("/c\n") && left.contains("/one-disable\n"), "{left}");
     let other = ["apply", "-f", "all/a.yaml", "--prune", "--all", "--prune-allowlist=tilt.dev/v1alpha1/Cmd"];
     assert!(!session.prints(&other).contains("pruned"));
-    let told = session.complaints(&[
+    let message = session.complaints(&[
         &["apply"],
         &["apply", "-f", "all", "--prune"],
         &["apply", "-f", "all", "--prune", "--all", "-l", "a=b"],
@@ -73,12 +74,12 @@ fn folders_and_several_documents_are_applied_and_pruned() {
         &["apply", "-f", "https://localhost/x.yaml"],
         &["apply", "-f", "all/notes.txt"],
     ]);
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(message);
     session.lilt.quit();
 }
 
 #[test]
-fn the_session_knows_who_set_which_field() {
+fn server_side_apply_reports_conflicts() {
     let session = Session::start();
     let apply = ["apply", "--server-side", "-f", "map.yaml"];
     assert_eq!(session.prints(&apply), "configmap.tilt.dev/values serverside-applied\n");
@@ -93,12 +94,12 @@ fn the_session_knows_who_set_which_field() {
     assert_eq!(session.object("cm/values")["data"]["a"], "9");
     let managers =
         ["get", "cm/values", "--show-managed-fields", "-o", "jsonpath={.metadata.managedFields[*].manager}"];
-    assert_eq!(session.says(&managers), "kubectl other");
+    assert_eq!(session.output_of(&managers), "kubectl other");
     session.lilt.quit();
 }
 
 #[test]
-fn what_is_remembered_can_be_seen_set_and_edited() {
+fn last_applied_can_be_viewed_set_and_edited() {
     let session = Session::start();
     session.prints(&["create", "-f", "map.yaml"]);
     let view = ["apply", "view-last-applied", "cm/values"];
@@ -112,7 +113,10 @@ fn what_is_remembered_can_be_seen_set_and_edited() {
     assert!(session.prints(&view).starts_with("apiVersion: tilt.dev/v1alpha1\ndata:\n  a: "));
     let editor = "sed -i s/shop/market/";
     let edit = session.command(&["apply", "edit-last-applied", "cm/values", "-o", "json"]);
-    assert_eq!(edit.variable("EDITOR", editor).run().clean(0).stdout(), "configmap.tilt.dev/values edited\n");
+    assert_eq!(
+        edit.variable("EDITOR", editor).run().expect_clean_exit(0).stdout(),
+        "configmap.tilt.dev/values edited\n"
+    );
     let json = session.prints(&[&view[..], &["-o", "json"]].concat());
     assert!(json.contains("\"app\": \"market\""), "{json}");
     assert_eq!(session.object("cm/values")["metadata"]["labels"]["app"], "shop", "nothing else is changed");

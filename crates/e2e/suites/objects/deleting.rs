@@ -3,7 +3,7 @@
 use crate::session::{MAP, Session};
 
 #[test]
-fn objects_are_deleted_by_name_file_label_and_kind() {
+fn delete_selects_by_name_file_label_and_kind() {
     let session = Session::start();
     let make = |names: &[&str]| {
         for name in names {
@@ -40,7 +40,7 @@ fn objects_are_deleted_by_name_file_label_and_kind() {
 }
 
 #[test]
-fn what_an_object_owns_goes_with_it_or_stays() {
+fn delete_cascade_deletes_or_orphans_owned_objects() {
     let session = Session::start();
     for (how, left) in [("--cascade=orphan", "configmap.tilt.dev/owned\n"), ("--cascade=background", "")] {
         session.prints(&["apply", "-f", "map.yaml"]);
@@ -58,7 +58,7 @@ fn what_an_object_owns_goes_with_it_or_stays() {
 }
 
 #[test]
-fn one_can_be_asked_and_the_finalizer_be_waited_for() {
+fn delete_can_ask_and_wait_for_finalizer() {
     let session = Session::start();
     session.prints(&["apply", "-f", "map.yaml"]);
     let asked = |answer: &str| session.given(answer, &["delete", "cm", "values", "--interactive"]);
@@ -66,12 +66,12 @@ fn one_can_be_asked_and_the_finalizer_be_waited_for() {
     assert_eq!(code, 0);
     assert!(out.contains("configmap.tilt.dev/values") && out.ends_with("deletion is cancelled\n"), "{out}");
     session.prints(&["patch", "cm", "values", "-p", "metadata: {finalizers: [mine]}"]);
-    let late = session.command(&["delete", "cm/values", "--timeout=200ms"]).run().clean(1);
+    let late = session.command(&["delete", "cm/values", "--timeout=200ms"]).run().expect_clean_exit(1);
     assert_eq!(late.stderr(), "error: timed out waiting for the condition on configmaps/values\n");
     let waiting = session.command(&["delete", "cm/values"]).start();
     waiting.wait_for_line("deleted");
     session.prints(&["patch", "cm", "values", "--type=merge", "-p", "metadata: {finalizers: null}"]);
-    waiting.ended().clean(0);
+    waiting.wait_for_exit().expect_clean_exit(0);
     session.prints(&["apply", "-f", "map.yaml"]);
     assert_eq!(asked("y\n").0, 0);
     assert_eq!(session.prints(&["get", "cm/values", "--ignore-not-found"]), "");
@@ -79,9 +79,9 @@ fn one_can_be_asked_and_the_finalizer_be_waited_for() {
 }
 
 #[test]
-fn mistakes_delete_nothing() {
+fn invalid_delete_deletes_nothing() {
     let session = Session::start();
-    let told = session.complaints(&[
+    let message = session.complaints(&[
         &["delete"],
         &["delete", "cm"],
         &["delete", "cm", "one-disable", "--all"],
@@ -94,7 +94,7 @@ fn mistakes_delete_nothing() {
         &["delete", "uiresource", "one"],
         &["delete", "--raw", "/apis/tilt.dev/v1alpha1/configmaps/none"],
     ]);
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(message);
     assert_eq!(session.prints(&["get", "cm", "-o", "name"]).lines().count(), 3);
     session.lilt.quit();
 }

@@ -6,7 +6,7 @@ use lilt_e2e::lilt::Start;
 
 use crate::session::Session;
 
-/// A session with a map, and an editor that keeps what it was shown.
+/// A session with a ConfigMap, and an editor that records the file.
 fn session(script: &str) -> (Session, String) {
     let session = Session::start();
     session.prints(&["create", "-f", "map.yaml"]);
@@ -23,15 +23,15 @@ fn edit(session: &Session, editor: &str, arguments: &[&str]) -> Start {
 }
 
 #[test]
-fn what_is_saved_is_changed() {
+fn edit_saved_changes_object() {
     let (session, editor) = session("sed -i \"s/a: '1'/a: '8'/; s/a: \\\"1\\\"/a: '8'/\" \"$1\"");
-    let ended = edit(&session, &editor, &["cm/values", "--output-patch"]).run().clean(0);
+    let ended = edit(&session, &editor, &["cm/values", "--output-patch"]).run().expect_clean_exit(0);
     assert_eq!(ended.stdout(), "Patch: {\"data\":{\"a\":\"8\"}}\nconfigmap.tilt.dev/values edited\n");
     assert_eq!(session.object("cm/values")["data"]["a"], "8");
     let shown = std::fs::read_to_string(session.project.file("shown")).expect("it was shown");
     assert!(shown.starts_with("# Please edit the object below."), "{shown}");
     assert!(!shown.contains("managedFields"), "{shown}");
-    let again = edit(&session, &editor, &["cm", "values"]).run().clean(0);
+    let again = edit(&session, &editor, &["cm", "values"]).run().expect_clean_exit(0);
     assert_eq!(
         (again.stdout().as_str(), again.stderr().as_str()),
         ("", "Edit cancelled, no changes made.\n")
@@ -40,14 +40,14 @@ fn what_is_saved_is_changed() {
 }
 
 #[test]
-fn editors_have_their_order_and_files_their_form() {
+fn edit_selects_editor_and_file_format() {
     let (session, editor) = session("sed -i 's/\"b\": \"2\"/\"b\": \"5\"/' \"$1\"");
     let ended = session
         .command(&["edit", "cm/values", "-o", "json", "--save-config"])
         .variable("EDITOR", "false")
         .variable("KUBE_EDITOR", &editor)
         .run();
-    assert_eq!(ended.clean(0).stdout(), "configmap.tilt.dev/values edited\n");
+    assert_eq!(ended.expect_clean_exit(0).stdout(), "configmap.tilt.dev/values edited\n");
     let map = session.object("cm/values");
     assert_eq!(map["data"]["b"], "5");
     assert!(map["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"].is_string());
@@ -55,19 +55,19 @@ fn editors_have_their_order_and_files_their_form() {
         .command(&["edit", "cm/values"])
         .variable("KUBE_EDITOR", &editor)
         .variable("TILT_EDITOR", "false");
-    let wrong = wrong.run().clean(1);
+    let wrong = wrong.run().expect_clean_exit(1);
     assert!(wrong.stderr().contains("the editor `false` ended with exit code 1"), "{}", wrong.stderr());
-    let emptied = edit(&session, "truncate -s 0", &["cm/values"]).run().clean(0);
+    let emptied = edit(&session, "truncate -s 0", &["cm/values"]).run().expect_clean_exit(0);
     assert_eq!(emptied.stderr(), "Edit cancelled, saved file was empty.\n");
     session.lilt.quit();
 }
 
 #[test]
-fn what_is_refused_is_opened_again_with_the_reason() {
+fn edit_refused_reopens_editor_with_reason() {
     let script = "if grep -q 'strict decoding' \"$1\"; then sed -i 's/^date:/data:/; s/b: .2./b: \"6\"/' \"$1\"; \
                   else sed -i 's/^data:/date:/' \"$1\"; fi";
     let (session, editor) = session(script);
-    let ended = edit(&session, &editor, &["cm/values"]).run().clean(0);
+    let ended = edit(&session, &editor, &["cm/values"]).run().expect_clean_exit(0);
     assert_eq!(ended.stdout(), "configmap.tilt.dev/values edited\n");
     assert_eq!(session.object("cm/values")["data"]["b"], "6");
     let shown = std::fs::read_to_string(session.project.file("shown")).expect("it was shown");
@@ -80,14 +80,14 @@ fn what_is_refused_is_opened_again_with_the_reason() {
 }
 
 #[test]
-fn one_who_insists_on_what_is_refused_is_told_where_it_is() {
+fn edit_refused_twice_prints_saved_copy() {
     let (session, editor) = session("sed -i 's/^kind: .*/kind: Cmd/' \"$1\"");
     let ended = edit(&session, &editor, &["cm/values"]).run();
     assert_eq!(ended.code(), Some(1));
-    let told = ended.stderr();
-    assert!(told.contains("At least one of apiVersion, kind and name was changed"), "{told}");
-    assert!(told.ends_with("error: Edit cancelled, no valid changes were saved.\n"), "{told}");
-    let kept = told.split('"').nth(1).expect("the place of the copy");
+    let message = ended.stderr();
+    assert!(message.contains("At least one of apiVersion, kind and name was changed"), "{message}");
+    assert!(message.ends_with("error: Edit cancelled, no valid changes were saved.\n"), "{message}");
+    let kept = message.split('"').nth(1).expect("the place of the copy");
     assert!(std::fs::read_to_string(kept).expect("it is kept").contains("kind: Cmd"));
     let none = session.fails(&["edit"]);
     assert_eq!(none, "error: must specify one or more resources\n");
@@ -95,10 +95,13 @@ fn one_who_insists_on_what_is_refused_is_told_where_it_is() {
 }
 
 #[test]
-fn objects_can_be_changed_before_they_are_made() {
+fn create_edit_changes_object_before_creation() {
     let (session, editor) = session("sed -i 's/name: values/name: changed/' \"$1\"");
-    let ended =
-        session.command(&["create", "-f", "map.yaml", "--edit"]).variable("EDITOR", &editor).run().clean(0);
+    let ended = session
+        .command(&["create", "-f", "map.yaml", "--edit"])
+        .variable("EDITOR", &editor)
+        .run()
+        .expect_clean_exit(0);
     assert_eq!(ended.stdout(), "configmap.tilt.dev/changed created\n");
     session.lilt.quit();
 }

@@ -1,4 +1,4 @@
-//! The commands that read and write objects, on real sessions. They need neither a cluster nor Docker.
+//! The object commands on real sessions. They need neither a cluster nor Docker.
 #![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
 
 mod applying;

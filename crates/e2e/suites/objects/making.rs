@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::session::{MAP, Session};
 
 #[test]
-fn objects_are_made_from_arguments() {
+fn create_makes_objects_from_arguments() {
     let session = Session::start();
     let folder = session.project.path().canonicalize().expect("it is there");
     let folder = folder.to_str().expect("text");
@@ -13,7 +13,7 @@ fn objects_are_made_from_arguments() {
         session.prints(&["create", "filewatch", "src", "a", "./b/../c", "--ignore=*.o,*.a"]),
         "filewatch.tilt.dev/src created\n"
     );
-    // Flags may stand before the command that they belong to.
+    // Flags may precede their command.
     let port = session.lilt.port().to_string();
     assert_eq!(
         session.prints(&["--port", &port, "create", "-o", "name", "filewatch", "early", "a"]),
@@ -54,20 +54,20 @@ fn objects_are_made_from_arguments() {
         session.fails(&["create", "fw", "src", "a"]),
         "Error from server (AlreadyExists): filewatches.tilt.dev \"src\" already exists\n"
     );
-    let few = session.command(&["create", "cmd", "only-name"]).run().clean(1);
+    let few = session.command(&["create", "cmd", "only-name"]).run().expect_clean_exit(1);
     assert!(few.stderr().contains("COMMAND"), "{}", few.stderr());
     session.lilt.quit();
 }
 
 #[test]
-fn objects_are_made_from_files() {
+fn create_makes_objects_from_files() {
     let session = Session::start();
     assert_eq!(
         session.prints(&["create", "-f", "map.yaml", "--dry-run=client"]),
         "configmap.tilt.dev/values created (dry run)\n"
     );
     assert_eq!(
-        session.says(&["create", "-f", "map.yaml", "--dry-run=server", "-o", "jsonpath={.data}"]),
+        session.output_of(&["create", "-f", "map.yaml", "--dry-run=server", "-o", "jsonpath={.data}"]),
         "{\"a\":\"1\",\"b\":\"2\"}"
     );
     let two = format!("{MAP}---\n{}", MAP.replace("name: values", "name: more").replace("shop", "other"));
@@ -107,7 +107,7 @@ fn objects_are_made_from_files() {
 }
 
 #[test]
-fn patches_come_in_three_forms() {
+fn patch_supports_three_types() {
     let session = Session::start();
     session.prints(&["create", "-f", "map.yaml"]);
     let patch = |arguments: &[&str]| session.prints(&[&["patch", "cm", "values"], arguments].concat());
@@ -125,7 +125,7 @@ fn patches_come_in_three_forms() {
     );
     assert_eq!(patch(&["--patch-file=change", "--dry-run"]), "configmap.tilt.dev/values patched (dry run)\n");
     assert_eq!(session.object("cm/values")["data"], json!({"b": "2", "c": "3", "d": "4"}));
-    let local = session.says(&[
+    let local = session.output_of(&[
         "patch",
         "--local",
         "-f",
@@ -136,7 +136,7 @@ fn patches_come_in_three_forms() {
         "jsonpath={.data.a}",
     ]);
     assert_eq!(local, "9");
-    let told = session.complaints(&[
+    let message = session.complaints(&[
         &["patch", "cm", "values"],
         &["patch", "cm", "values", "-p", "a", "--patch-file=b"],
         &["patch", "cm", "values", "-p", "{}", "--type=other"],
@@ -154,12 +154,12 @@ fn patches_come_in_three_forms() {
         &["patch", "--local", "cm", "values", "-p", "{}"],
         &["patch", "cm", "values", "-p", "{}", "--subresource=scale"],
     ]);
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(message);
     session.lilt.quit();
 }
 
 #[test]
-fn a_patch_switches_a_resource_off_and_clicks_a_button() {
+fn patch_disables_resource_and_clicks_button() {
     let session = Session::start();
     session.prints(&["patch", "cm", "two-disable", "-p", "data: {isDisabled: 'true'}"]);
     session.prints(&["wait", "--for=jsonpath={.status.disableStatus.state}=Disabled", "uiresource/two"]);

@@ -5,13 +5,13 @@ use lilt_testbed_env::Project;
 
 use crate::session::Session;
 
-/// Without the ages, which nobody can know.
+/// Removes the ages, which vary.
 fn columns(text: &str, count: usize) -> Vec<Vec<String>> {
     text.lines().map(|line| line.split_whitespace().take(count).map(str::to_owned).collect()).collect()
 }
 
 #[test]
-fn objects_are_listed_and_named_in_many_ways() {
+fn get_lists_objects_by_every_name() {
     let session = Session::start();
     let all = session.prints(&["get", "uiresources"]);
     assert_eq!(
@@ -48,7 +48,7 @@ fn objects_are_listed_and_named_in_many_ways() {
 }
 
 #[test]
-fn lists_are_selected_sorted_and_shown_as_asked() {
+fn get_selects_sorts_and_formats() {
     let session = Session::start();
     let names =
         |arguments: &[&str]| session.prints(&[&["get", "uiresource", "-o", "name"], arguments].concat());
@@ -88,7 +88,7 @@ fn lists_are_selected_sorted_and_shown_as_asked() {
 }
 
 #[test]
-fn every_form_can_be_asked_for() {
+fn get_supports_every_output_format() {
     let session = Session::start();
     session.project.write("template", "{{.metadata.name}} of {{.kind}}");
     session.project.write("columns", "WHO\n.metadata.name\n");
@@ -108,7 +108,7 @@ fn every_form_can_be_asked_for() {
     assert_eq!(one("custom-columns-file=columns"), "WHO\none");
     assert!(one("yaml").starts_with("apiVersion: tilt.dev/v1alpha1\nkind: UIResource\nmetadata:\n"));
     assert!(one("wide").starts_with("NAME "));
-    assert_eq!(session.says(&["get", "uiresource", "one", "--template={{.kind}}"]), "UIResource");
+    assert_eq!(session.output_of(&["get", "uiresource", "one", "--template={{.kind}}"]), "UIResource");
     let strict =
         ["get", "uiresource", "one", "-o", "jsonpath={.nothing}", "--allow-missing-template-keys=false"];
     assert_eq!(
@@ -121,7 +121,7 @@ fn every_form_can_be_asked_for() {
     assert_eq!(list["items"].as_array().map(Vec::len), Some(3));
     assert!(session.prints(&["get", "--raw", "/apis/tilt.dev"]).contains("\"APIGroup\""));
     assert_eq!(session.object("uiresource/one")["metadata"].get("managedFields"), None);
-    let status = session.says(&[
+    let status = session.output_of(&[
         "get",
         "uiresource/one",
         "--subresource=status",
@@ -133,18 +133,18 @@ fn every_form_can_be_asked_for() {
 }
 
 #[test]
-fn what_is_not_there_is_told_as_kubectl_tells_it() {
+fn get_errors_match_kubectl() {
     let session = Session::start();
     let missing = "Error from server (NotFound): uiresources.tilt.dev \"none\" not found\n";
     assert_eq!(session.fails(&["get", "uiresource", "none"]), missing);
     assert_eq!(session.fails(&["get", "uiresource", "none", "-o", "json"]), missing);
     assert_eq!(session.prints(&["get", "uiresource", "none", "--ignore-not-found"]), "");
-    let ended = session.command(&["get", "uiresource", "none", "one"]).run().clean(1);
+    let ended = session.command(&["get", "uiresource", "none", "one"]).run().expect_clean_exit(1);
     assert_eq!(ended.stderr(), missing);
     assert_eq!(columns(&ended.stdout(), 1), [["NAME"], ["one"]]);
-    let ended = session.command(&["get", "liveupdate"]).run().clean(0);
+    let ended = session.command(&["get", "liveupdate"]).run().expect_clean_exit(0);
     assert_eq!((ended.stdout().as_str(), ended.stderr().as_str()), ("", "No resources found\n"));
-    let told = session.complaints(&[
+    let message = session.complaints(&[
         &["get"],
         &["get", "pods"],
         &["get", "cmd/a/b"],
@@ -162,16 +162,16 @@ fn what_is_not_there_is_told_as_kubectl_tells_it() {
         &["describe"],
         &["describe", "cmd", "none"],
     ]);
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(message);
     session.lilt.quit();
 }
 
 #[test]
-fn objects_are_described() {
+fn describe_prints_details() {
     let session = Session::start();
-    let told = session.prints(&["describe", "uiresource", "two"]);
-    assert!(told.starts_with("Name:         two\nNamespace:\nLabels:       back=back\n"), "{told}");
-    assert!(told.contains("\n  Update Status:") && told.contains("\nStatus:\n"), "{told}");
+    let message = session.prints(&["describe", "uiresource", "two"]);
+    assert!(message.starts_with("Name:         two\nNamespace:\nLabels:       back=back\n"), "{message}");
+    assert!(message.contains("\n  Update Status:") && message.contains("\nStatus:\n"), "{message}");
     let several = session.prints(&["describe", "cm", "o"]);
     assert!(several.starts_with("Name:         one-disable\n"), "{several}");
     let date = ["get", "uisession", "Tiltfile", "-o", "jsonpath={.status.runningTiltBuild.date}"];
@@ -184,7 +184,7 @@ fn objects_are_described() {
 }
 
 #[test]
-fn kinds_are_listed() {
+fn api_resources_lists_kinds() {
     let session = Session::start();
     let kinds = session.prints(&["api-resources"]);
     assert!(kinds.starts_with("NAME "), "{kinds}");
@@ -206,39 +206,47 @@ fn kinds_are_listed() {
 }
 
 #[test]
-fn sessions_are_found_where_tilts_clients_look() {
+fn sessions_are_found_like_tilt_clients_do() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')")]);
-    let none = Start::new(&project, &["get", "uiresource"]).run().clean(1);
+    let none = Start::new(&project, &["get", "uiresource"]).run().expect_clean_exit(1);
     assert!(none.stderr().starts_with("Error: No tilt apiserver found: tilt-default\n"), "{}", none.stderr());
     let session = Session::start();
     let port = session.lilt.port().to_string();
     let elsewhere = Project::new(&[]);
-    let from =
-        |arguments: &[&str]| Start::new(&elsewhere, arguments).beside(&session.lilt).within(elsewhere.path());
+    let from = |arguments: &[&str]| {
+        Start::new(&elsewhere, arguments).with_home_of(&session.lilt).in_folder(elsewhere.path())
+    };
     let names = ["get", "uiresource", "one", "-o", "name"];
     let found = "uiresource.tilt.dev/one\n";
-    assert_eq!(from(&[&names[..], &["--port", &port]].concat()).run().clean(0).stdout(), found);
-    assert_eq!(from(&names).variable("TILT_PORT", &port).run().clean(0).stdout(), found);
-    // The file may be elsewhere, and is asked for first.
+    assert_eq!(from(&[&names[..], &["--port", &port]].concat()).run().expect_clean_exit(0).stdout(), found);
+    assert_eq!(from(&names).variable("TILT_PORT", &port).run().expect_clean_exit(0).stdout(), found);
+    // The variable with the file has precedence.
     let config = session.lilt.home().join(".tilt-dev/config");
     let copy = elsewhere.file("copy");
     std::fs::copy(config, &copy).expect("it can be copied");
     let named = Start::new(&elsewhere, &names).variable("TILT_CONFIG", &copy).variable("TILT_PORT", &port);
-    assert_eq!(named.run().clean(0).stdout(), found);
+    assert_eq!(named.run().expect_clean_exit(0).stdout(), found);
     let set_mode = |mode| {
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
         std::fs::set_permissions(&copy, permissions).expect("it is ours");
     };
     set_mode(0o644);
     let open = Start::new(&elsewhere, &names).variable("TILT_CONFIG", &copy).variable("TILT_PORT", &port);
-    let open = open.run().clean(1).stderr();
+    let open = open.run().expect_clean_exit(1).stderr();
     assert!(open.contains("is open to other users (mode 644)"), "others may know the token: {open}");
     set_mode(0o600);
     let absent = from(&names).variable("TILT_PORT", &port).variable("TILT_CONFIG", elsewhere.file("no"));
-    assert!(absent.run().clean(1).stderr().contains(&format!("No tilt apiserver found: tilt-{port}")));
-    let far = from(&[&names[..], &["--host=devbox", "--port", &port]].concat()).run().clean(1);
+    assert!(
+        absent.run().expect_clean_exit(1).stderr().contains(&format!("No tilt apiserver found: tilt-{port}"))
+    );
+    let far = from(&[&names[..], &["--host=devbox", "--port", &port]].concat()).run().expect_clean_exit(1);
     assert!(far.stderr().contains("cannot be reached from here"), "{}", far.stderr());
     session.lilt.quit();
     let gone = Start::new(&elsewhere, &names).variable("TILT_CONFIG", &copy).variable("TILT_PORT", &port);
-    assert!(gone.run().clean(1).stderr().contains("was refused - did you specify the right host or port?"));
+    assert!(
+        gone.run()
+            .expect_clean_exit(1)
+            .stderr()
+            .contains("was refused - did you specify the right host or port?")
+    );
 }

@@ -1,4 +1,4 @@
-//! A session and the commands beside it.
+//! A session, and commands that use it.
 
 use lilt_e2e::lilt::{Lilt, Start};
 use lilt_testbed_env::Project;
@@ -9,7 +9,7 @@ local_resource('one', 'echo ran one', labels=['front'])
 local_resource('two', 'echo ran two', serve_cmd='echo serving; exec sleep 987', labels=['back'])
 ";
 
-/// A map with two values and a label.
+/// A ConfigMap with two values and a label.
 pub(crate) const MAP: &str = "apiVersion: tilt.dev/v1alpha1\nkind: ConfigMap\nmetadata: {name: values, labels: {app: shop}}\ndata: {a: '1', b: '2'}\n";
 
 pub(crate) struct Session {
@@ -26,46 +26,46 @@ impl Session {
         Session { project, lilt }
     }
 
-    /// Another command beside it.
+    /// Another command for the same session.
     pub(crate) fn command(&self, arguments: &[&str]) -> Start {
-        let mut start = Start::new(&self.project, arguments).beside(&self.lilt);
+        let mut start = Start::new(&self.project, arguments).with_home_of(&self.lilt);
         for name in ["TILT_CONFIG", "TILT_EDITOR", "KUBE_EDITOR", "EDITOR"] {
             start = start.variable(name, "");
         }
         start
     }
 
-    /// What a command prints that does well and complains of nothing.
+    /// Returns the output of a command that must succeed without warnings.
     #[track_caller]
     pub(crate) fn prints(&self, arguments: &[&str]) -> String {
-        let ended = self.command(arguments).run().clean(0);
+        let ended = self.command(arguments).run().expect_clean_exit(0);
         assert_eq!(ended.stderr(), "", "{arguments:?}");
         ended.stdout()
     }
 
-    /// The same for what ends without the end of a line.
+    /// The same for output without a final newline.
     #[track_caller]
-    pub(crate) fn says(&self, arguments: &[&str]) -> String {
+    pub(crate) fn output_of(&self, arguments: &[&str]) -> String {
         self.prints(arguments).trim_end().to_owned()
     }
 
-    /// What a command complains of that prints nothing else.
+    /// Returns the errors of a command that must fail without output.
     #[track_caller]
     pub(crate) fn fails(&self, arguments: &[&str]) -> String {
-        let ended = self.command(arguments).run().clean(1);
+        let ended = self.command(arguments).run().expect_clean_exit(1);
         assert_eq!(ended.stdout(), "", "{arguments:?}");
         ended.stderr()
     }
 
-    /// Commands with what they complain of.
+    /// Checks the errors of commands.
     #[track_caller]
     pub(crate) fn complaints(&self, commands: &[&[&str]]) -> String {
-        let told =
+        let message =
             |arguments: &&[&str]| format!("$ lilt {}\n{}\n", arguments.join(" "), self.fails(arguments));
-        commands.iter().map(told).collect()
+        commands.iter().map(message).collect()
     }
 
-    /// Both outputs of a command with what comes in from a file, and its exit code.
+    /// Returns the outputs and the exit code of a command that reads a file on stdin.
     #[track_caller]
     pub(crate) fn given(&self, text: &str, arguments: &[&str]) -> (i32, String, String) {
         self.project.write("given", text);

@@ -3,7 +3,7 @@
 use crate::session::Session;
 
 #[test]
-fn one_waits_for_what_becomes_true() {
+fn wait_returns_when_condition_holds() {
     let session = Session::start();
     assert_eq!(
         session.prints(&["wait", "--for=condition=Ready", "uiresource/one", "uiresource/two"]),
@@ -22,19 +22,19 @@ fn one_waits_for_what_becomes_true() {
     ];
     let both = session.command(&both).start();
     session.prints(&["create", "cmd", "late", "true"]);
-    assert_eq!(created.ended().clean(0).stdout(), "cmd.tilt.dev/late condition met\n");
-    assert_eq!(both.ended().clean(0).stdout().lines().count(), 2);
+    assert_eq!(created.wait_for_exit().expect_clean_exit(0).stdout(), "cmd.tilt.dev/late condition met\n");
+    assert_eq!(both.wait_for_exit().expect_clean_exit(0).stdout().lines().count(), 2);
     let deleted = session.command(&["wait", "--for=delete", "cmd/late", "--timeout=5m"]).start();
     session.prints(&["delete", "cmd/late"]);
-    deleted.ended().clean(0);
+    deleted.wait_for_exit().expect_clean_exit(0);
     assert_eq!(session.prints(&["wait", "--for=delete", "cmd/late"]), "", "it is gone already");
     session.lilt.quit();
 }
 
 #[test]
-fn time_is_over_and_mistakes_are_told() {
+fn wait_reports_timeout_and_mistakes() {
     let session = Session::start();
-    let told = session.complaints(&[
+    let message = session.complaints(&[
         &["wait", "--for=condition=Ready=false", "uiresource/one", "uiresource/two", "--timeout=100ms"],
         &["wait", "--for=condition=Ready=false", "uiresource/one", "--timeout=0"],
         &["wait", "--for=create", "cmd/none", "--timeout=100ms"],
@@ -50,13 +50,13 @@ fn time_is_over_and_mistakes_are_told() {
         &["wait", "--for=condition=Ready", "uiresource/one", "--local"],
         &["wait", "--for=condition=Ready", "uiresource/one", "--all"],
     ]);
-    insta::assert_snapshot!(told);
-    // The end of the session is no success.
+    insta::assert_snapshot!(message);
+    // The end of the session is a failure.
     let waiting = session.command(&["wait", "--for=create", "cmd/none", "--timeout=5m"]).start();
     let other =
         session.command(&["wait", "--for=condition=Ready=false", "uiresource/one", "--timeout=5m"]).start();
     session.lilt.quit();
-    for ended in [waiting.ended(), other.ended()] {
+    for ended in [waiting.wait_for_exit(), other.wait_for_exit()] {
         assert_eq!(ended.code(), Some(1), "{}", ended.output());
     }
 }

@@ -3,7 +3,7 @@
 use crate::session::{MAP, Session};
 
 #[test]
-fn changes_are_shown_as_they_happen() {
+fn get_watch_prints_changes() {
     let session = Session::start();
     let rows = session.command(&["get", "cm", "-w"]).start();
     rows.wait_for_line("NAME ");
@@ -12,10 +12,10 @@ fn changes_are_shown_as_they_happen() {
     let one = session
         .command(&["get", "cm/values", "-w", "-o", "jsonpath={.data.a};\n", "--ignore-not-found"])
         .start();
-    // Nothing tells when a watch stands; what is made again and again is seen at last.
+    // It is unknown when the watch is open, so an object is created repeatedly until it is seen.
     lilt_testbed_env::eventually("both watches stand", || {
-        session.command(&["apply", "-f", "map.yaml"]).run().clean(0);
-        session.command(&["delete", "-f", "map.yaml"]).run().clean(0);
+        session.command(&["apply", "-f", "map.yaml"]).run().expect_clean_exit(0);
+        session.command(&["delete", "-f", "map.yaml"]).run().expect_clean_exit(0);
         (names.count("configmap.tilt.dev/values") > 0 && one.count("1;") > 0).then_some(())
     });
     session.project.write("map.yaml", &MAP.replace("a: '1'", "a: '7'"));
@@ -23,16 +23,16 @@ fn changes_are_shown_as_they_happen() {
     rows.wait_for_line("values ");
     one.wait_for_line("7;");
     assert_eq!(rows.count("NAME "), 1, "one line with heads");
-    // It ends with the session, and that is no mistake.
+    // It ends with the session, with exit code 0.
     session.lilt.quit();
     for watcher in [rows, names, one] {
-        let ended = watcher.ended().clean(0);
+        let ended = watcher.wait_for_exit().expect_clean_exit(0);
         assert_eq!(ended.stderr(), "");
     }
 }
 
 #[test]
-fn one_who_watches_what_was_never_there_is_told() {
+fn get_watch_of_missing_object_fails() {
     let session = Session::start();
     assert_eq!(
         session.fails(&["get", "cm", "none", "-w"]),
@@ -41,6 +41,6 @@ fn one_who_watches_what_was_never_there_is_told() {
     let watcher = session.command(&["get", "cm", "-w"]).start();
     watcher.wait_for_line("two-disable ");
     watcher.ctrl_c();
-    watcher.ended().leaves_nothing();
+    watcher.wait_for_exit().leaves_nothing();
     session.lilt.quit();
 }

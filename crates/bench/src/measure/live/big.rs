@@ -1,13 +1,13 @@
-//! Many files, a big one, and several pods: through lilt's agent, which `restart_process()` brings into the pods.
+//! Live updates of many files, of a large file, and of several pods, through lilt's agent.
 //!
-//! What takes hundreds of milliseconds is asked for with small pauses: servers and agents share this machine.
+//! Polls with small pauses, because servers and agents share this machine.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use lilt_testbed_env::{Bed, Namespace, Project};
+use lilt_testbed_env::{Namespace, Project, Testbed};
 
-use super::{PATIENCE, PAUSE, fetch_from, remove_images};
+use super::{PAUSE, TIMEOUT, fetch_from, remove_images};
 use crate::Effort;
 use crate::figure::{Figure, Unit};
 use crate::lilt::Lilt;
@@ -15,13 +15,13 @@ use crate::samples::{Samples, milliseconds};
 
 const MANY: usize = 1000;
 const BINARY: usize = 100 << 20;
-/// What names a version of the binary, at its end.
+/// The length of the version mark at the end of the binary.
 const MARK: usize = 16;
 const PORT: u16 = 8080;
-/// Between two looks at what takes long. Each starts a process in the pod, which takes its share of two cores.
-const LOOK: Duration = Duration::from_millis(10);
+/// The polling interval. Each poll starts a process in the pod, which uses CPU time.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The page of the process that started last is the end of its program; a script counts the files with a given text.
+/// The server's page is the end of its own program; a script counts the files with a given text.
 const DOCKERFILE: &str = r#"FROM busybox
 COPY app /app
 COPY www /www
@@ -50,7 +50,7 @@ const TILTFILE: &str = "docker_build('bench-big', '.', live_update=[sync('app', 
 pub(super) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     let mut one = measure_with(lilt, effort, 1);
     let three = measure_with(lilt, effort, 3);
-    // Beside each other, what should be the same.
+    // Measured with one and with several pods, which should take the same time.
     for (at, figure) in three.into_iter().enumerate() {
         one.insert(2 * at + 1, figure);
     }
@@ -58,8 +58,8 @@ pub(super) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
 }
 
 fn measure_with(lilt: &Lilt, effort: Effort, replicas: usize) -> Vec<Figure> {
-    let bed = Bed::get();
-    let namespace = bed.namespace("bench-big");
+    let testbed = Testbed::get();
+    let namespace = testbed.namespace("bench-big");
     let yaml = YAML.replace("REPLICAS", &replicas.to_string());
     let files =
         [("Tiltfile", TILTFILE), ("Dockerfile", DOCKERFILE), ("big.yaml", &yaml), ("www/index.html", "-")];
@@ -67,9 +67,9 @@ fn measure_with(lilt: &Lilt, effort: Effort, replicas: usize) -> Vec<Figure> {
     project.write("www/cgi-bin/count", COUNT);
     let script = project.file("www/cgi-bin/count");
     fs::set_permissions(script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
-    // Where the binary is linked, so to speak.
+    // The folder in which the binary is written before it replaces the old one.
     let staging = Project::new(&[]);
-    let mut binary = program(bed);
+    let mut binary = program(testbed);
     save_binary(&staging, &project, &mut binary, 0);
     save_many(&project, 0);
     let session = lilt.up(&project, namespace.variables());
@@ -81,7 +81,7 @@ fn measure_with(lilt: &Lilt, effort: Effort, replicas: usize) -> Vec<Figure> {
         milliseconds(begin.elapsed())
     };
     all("/mark.txt", &mark(0), Instant::now(), PAUSE);
-    // The channels into the containers are opened when the pods are there.
+    // The connections to the containers are opened when the pods exist.
     std::thread::sleep(Duration::from_secs(2));
     let small = Samples::collect(effort.samples(50), |index| {
         std::thread::sleep(PAUSE);
@@ -94,24 +94,24 @@ fn measure_with(lilt: &Lilt, effort: Effort, replicas: usize) -> Vec<Figure> {
         std::thread::sleep(PAUSE);
         let round = index + 1;
         let begin = save_many(&project, round);
-        // The last of them by its name, which is cheap to ask for; then all, which is not.
+        // Polls the last file by name first, which is cheap; then counts all.
         let last = MANY - 1;
-        let seen = all(&format!("/many/{last}.txt"), &text(round, last), begin, LOOK);
+        let seen = all(&format!("/many/{last}.txt"), &text(round, last), begin, POLL_INTERVAL);
         let count = format!("/cgi-bin/count?{round}");
         let complete =
             |pod: &String| fetch_from((&**pod, PORT), &count).as_deref() == Some(&MANY.to_string());
         match pods.iter().all(complete) {
             true => seen,
-            false => all(&count, &MANY.to_string(), begin, LOOK),
+            false => all(&count, &MANY.to_string(), begin, POLL_INTERVAL),
         }
     });
     let restarted = Samples::collect(effort.samples(50), |index| {
         std::thread::sleep(PAUSE);
         let begin = save_binary(&staging, &project, &mut binary, index + 1);
-        all("/mark.txt", &mark(index + 1), begin, LOOK)
+        all("/mark.txt", &mark(index + 1), begin, POLL_INTERVAL)
     });
     drop(session);
-    remove_images(bed, "bench-big");
+    remove_images(testbed, "bench-big");
     let figure = |key: &str, words: &str, samples| {
         let key = if replicas == 1 { key.to_owned() } else { format!("{key}-replicas") };
         let where_to = if replicas == 1 { "one pod" } else { "three replicas" };
@@ -124,14 +124,14 @@ fn measure_with(lilt: &Lilt, effort: Effort, replicas: usize) -> Vec<Figure> {
     ]
 }
 
-/// A program that is big because of what lies behind it.
-fn program(bed: &Bed) -> Vec<u8> {
-    let container = bed.docker(&["create", "busybox"]);
+/// Builds a program that is large because of appended data.
+fn program(testbed: &Testbed) -> Vec<u8> {
+    let container = testbed.docker(&["create", "busybox"]);
     let folder = Project::new(&[]);
     let path = folder.file("busybox");
     let from = format!("{}:/bin/busybox", container.trim());
-    bed.docker(&["cp", "-L", &from, path.to_str().expect("a plain path")]);
-    bed.docker(&["rm", container.trim()]);
+    testbed.docker(&["cp", "-L", &from, path.to_str().expect("a plain path")]);
+    testbed.docker(&["rm", container.trim()]);
     let mut program = fs::read(path).expect("it was copied");
     let mut state: u64 = 1;
     while program.len() < BINARY {
@@ -147,7 +147,7 @@ fn mark(round: usize) -> String {
     format!("{round:0MARK$}")
 }
 
-/// One percent of it becomes something else, in one place; says when it was saved.
+/// Changes one percent of the binary in one place; returns when it was saved.
 fn save_binary(staging: &Project, project: &Project, binary: &mut [u8], round: usize) -> Instant {
     let begin = BINARY / 2 + (round % 40) * (BINARY / 100);
     for byte in &mut binary[begin..begin + BINARY / 100] {
@@ -155,7 +155,7 @@ fn save_binary(staging: &Project, project: &Project, binary: &mut [u8], round: u
     }
     let end = binary.len() - MARK;
     binary[end..].copy_from_slice(mark(round).as_bytes());
-    // As linkers do it: what is there is replaced when all is written.
+    // Like a linker: the old file is replaced when the new one is complete.
     let (aside, path) = (staging.file("busybox"), project.file("app/busybox"));
     fs::create_dir_all(project.file("app")).expect("a directory");
     fs::write(&aside, &*binary).expect("it can be written");
@@ -165,7 +165,7 @@ fn save_binary(staging: &Project, project: &Project, binary: &mut [u8], round: u
     saved
 }
 
-/// Says when the first of them was saved.
+/// Saves all files; returns when the first one was saved.
 fn save_many(project: &Project, round: usize) -> Instant {
     let begin = Instant::now();
     for number in 0..MANY {
@@ -178,7 +178,7 @@ fn text(round: usize, number: usize) -> String {
     format!("round {round} {number} {}\n", "x".repeat(10 << 10))
 }
 
-/// Where the pods are, once all run.
+/// Returns the addresses of the pods, once all run.
 fn addresses(namespace: &Namespace, replicas: usize) -> Vec<String> {
     let begin = Instant::now();
     loop {
@@ -194,7 +194,7 @@ fn addresses(namespace: &Namespace, replicas: usize) -> Vec<String> {
         if found.len() == replicas {
             return found;
         }
-        assert!(begin.elapsed() < 2 * PATIENCE, "the pods do not run: {found:?}");
+        assert!(begin.elapsed() < 2 * TIMEOUT, "the pods do not run: {found:?}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -202,7 +202,7 @@ fn addresses(namespace: &Namespace, replicas: usize) -> Vec<String> {
 fn wait(pod: &str, path: &str, text: &str, begin: Instant, pause: Duration) {
     let mut last = None;
     while last.as_deref() != Some(text) {
-        assert!(begin.elapsed() < PATIENCE, "{pod}{path} is not {text:.60}, but {last:?}");
+        assert!(begin.elapsed() < TIMEOUT, "{pod}{path} is not {text:.60}, but {last:?}");
         std::thread::sleep(pause);
         last = fetch_from((pod, PORT), path);
     }

@@ -1,8 +1,8 @@
-//! Programs that a session depends on go away and come back: how long after that is everything as it should be?
+//! Recovery: the time until a session works again after a program that it depends on was restarted.
 
 use std::time::{Duration, Instant};
 
-use lilt_testbed_env::Bed;
+use lilt_testbed_env::Testbed;
 use serde_json::Value;
 
 use super::{DOCKERFILE, PAGE, Site, remove_images, wait_until_served};
@@ -12,13 +12,13 @@ use crate::lilt::Lilt;
 use crate::page;
 use crate::samples::{Samples, milliseconds};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-/// "Status true within 5 s of recovery".
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The limit: the status is correct within 5 seconds.
 const AT_MOST: f64 = 5_000.0;
 
 pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
-    let bed = Bed::get();
-    let _alone = bed.alone();
+    let testbed = Testbed::get();
+    let _exclusive = testbed.lock_exclusively();
     let site = Site::start(lilt);
     let figure =
         |name, words, samples| Figure::new(name, words, Unit::Milliseconds, samples).at_most(AT_MOST);
@@ -36,16 +36,16 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
         ),
     ];
     drop(site);
-    remove_images(bed, "bench-web");
+    remove_images(testbed, "bench-web");
     figures
 }
 
 fn cluster(site: &Site, effort: Effort) -> Samples {
     Samples::collect(effort.samples(5), |index| {
         let text = format!("written while the API server was away, number {index}");
-        let stopped = Bed::get().stop("apiserver");
+        let stopped = Testbed::get().stop("apiserver");
         site.project.write(PAGE, &text);
-        // Returns when it answers.
+        // Returns when it responds.
         drop(stopped);
         milliseconds(wait_until_served(site.port, &text, Instant::now(), Duration::ZERO))
     })
@@ -53,7 +53,7 @@ fn cluster(site: &Site, effort: Effort) -> Samples {
 
 fn build(site: &Site, program: &str, effort: Effort) -> Samples {
     Samples::collect(effort.samples(5), |index| {
-        let stopped = Bed::get().stop(program);
+        let stopped = Testbed::get().stop(program);
         let label = format!("LABEL of=\"{program} {index} {:?}\"\n", std::time::SystemTime::now());
         site.project.write("Dockerfile", &format!("{DOCKERFILE}{label}"));
         wait_until_update_is(site, "error");
@@ -73,6 +73,6 @@ fn wait_until_update_is(site: &Site, status: &str) {
         web.is_some_and(|web| web["status"]["updateStatus"] == status)
     };
     while !is_so(&page::read(&mut socket).expect("the session goes on")) {
-        assert!(begin.elapsed() < PATIENCE, "web was not {status} after {PATIENCE:?}");
+        assert!(begin.elapsed() < TIMEOUT, "web was not {status} after {TIMEOUT:?}");
     }
 }

@@ -1,17 +1,17 @@
-//! On the test bed: memory of a session in which files are saved and lines are logged without a pause.
+//! On the test bed: the memory of a session with continuous saves and log lines.
 //!
-//! Runs only with `--soak MINUTES`, and for that long.
+//! Runs only with `--soak MINUTES`, for that time.
 
 use std::time::{Duration, Instant};
 
-use lilt_testbed_env::{Bed, Project, free_port};
+use lilt_testbed_env::{Project, Testbed, free_port};
 
 use super::{DOCKERFILE, PAGE, YAML, remove_images, wait_until_served};
 use crate::figure::{Figure, Unit};
 use crate::lilt::{Lilt, Session};
 use crate::memory;
 
-/// A page that is saved again and again, files whose names are new each time, commands that run again, and a server
+/// A page that is saved repeatedly, files with new names, commands that rerun, and a server
 /// that prints.
 const TILTFILE: &str = r#"
 docker_build('bench-soak', '.', only=['www'], live_update=[sync('www', '/www')])
@@ -24,14 +24,14 @@ for number in range(20):
 
 /// About 30 saves a second.
 const PAUSE: Duration = Duration::from_millis(33);
-/// After so many saves a file with a new name is removed, as bundlers do that put a hash into names.
+/// After this many saves a file is removed again, like files of bundlers with a hash in their name.
 const KEPT: usize = 600;
-/// When everything that a session keeps a bounded number of has reached its bound.
+/// After this time all bounded buffers of a session are full.
 const WARM: Duration = Duration::from_secs(600);
 
 pub(crate) fn measure(lilt: &Lilt, minutes: u64) -> Vec<Figure> {
-    let bed = Bed::get();
-    let namespace = bed.namespace("soak");
+    let testbed = Testbed::get();
+    let namespace = testbed.namespace("soak");
     let port = free_port();
     let project = project(port);
     let session = lilt.up(&project, namespace.variables());
@@ -56,7 +56,7 @@ pub(crate) fn measure(lilt: &Lilt, minutes: u64) -> Vec<Figure> {
     let end = megabytes("VmRSS");
     let peak = megabytes("VmHWM");
     drop(session);
-    remove_images(bed, "bench-soak");
+    remove_images(testbed, "bench-soak");
     let mut figures = vec![
         Figure::new("soak-memory", format!("memory after {minutes} min of saves"), Unit::Megabytes, end),
         Figure::new("soak-peak", "    most since its start", Unit::Megabytes, peak),
@@ -80,13 +80,13 @@ fn project(port: u16) -> Project {
     project
 }
 
-/// Of 30 saves 25 change the page, four make a new file and remove an old one, and one runs a command again.
+/// Of 30 saves, 25 change the page, four create a new file and remove an old one, and one reruns a command.
 fn save(project: &Project, number: usize) {
     match number % 30 {
         0 => project.write(&format!("tasks/{}", number / 30 % 20), &format!("run {number}\n")),
         6 | 12 | 18 | 24 => {
             project.write(&bundle(number), &"x".repeat(number % 5000));
-            // It was there before only if the session is old enough.
+            // Early in the session there is no old file yet.
             let _ = std::fs::remove_file(project.path().join(bundle(number.saturating_sub(KEPT))));
         }
         _ => project.write(PAGE, &format!("save number {number} {}", "x".repeat(1000))),

@@ -1,4 +1,4 @@
-//! What the page can do with objects.
+//! The object API of the page.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

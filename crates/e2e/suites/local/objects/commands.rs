@@ -10,7 +10,7 @@ use super::client::{Session, button};
 const ONE: (&str, &str) = ("Tiltfile", "local_resource('one', 'true')\n");
 
 #[test]
-fn a_command_is_ready_when_its_probe_says_so() {
+fn cmd_is_ready_when_probe_succeeds() {
     let session = Session::start(&[ONE]);
     let port = free_port();
     let serve = |probe: Value| {
@@ -47,7 +47,7 @@ fn a_command_is_ready_when_its_probe_says_so() {
 }
 
 #[test]
-fn every_kind_of_input_reaches_the_command() {
+fn button_inputs_reach_the_command() {
     let session = Session::start(&[ONE]);
     let inputs = json!([
         {"name": "TEXT", "label": "Text", "text": {"defaultValue": "x"}},
@@ -71,22 +71,22 @@ fn every_kind_of_input_reaches_the_command() {
         {"name": "CHOICE", "choice": {"value": "b"}},
     ]);
     session.click("go", "2026-01-01T00:00:00.000000Z", entered);
-    session.lilt.wait_for_words("one", "hello yes inside b");
+    session.lilt.wait_for_log_line("one", "hello yes inside b");
     session.wait("cmds/say", "has ended", |it| it["status"]["terminated"]["exitCode"] == 0);
     session.lilt.quit();
 }
 
 #[test]
-fn a_command_starts_anew_when_files_of_a_resource_are_saved() {
+fn cmd_restarts_when_resource_files_change() {
     let tiltfile = "local_resource('one', 'true', deps=['src'])\n";
     let session = Session::start(&[("Tiltfile", tiltfile), ("src/a", "1")]);
     let content = json!({"metadata": {"annotations": {"tilt.dev/resource": "one"}},
         "spec": {"args": ["sh", "-c", "echo read $(cat src/a)"], "restartOn": {"fileWatches": ["local:one"]}}});
     session.create("cmds", "reader", content);
-    session.lilt.wait_for_words("one", "read 1");
+    session.lilt.wait_for_log_line("one", "read 1");
     session.wait("filewatches/local:one", "watches", |it| it["status"]["monitorStartTime"].is_string());
     session.project.write("src/a", "2");
-    session.lilt.wait_for_words("one", "read 2");
+    session.lilt.wait_for_log_line("one", "read 2");
     let events = session.get("filewatches/local:one")["status"]["fileEvents"].clone();
     assert!(events[0]["seenFiles"][0].as_str().is_some_and(|path| path.ends_with("src/a")), "{events}");
     session.lilt.quit();

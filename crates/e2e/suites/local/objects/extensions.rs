@@ -32,7 +32,7 @@ fn git(folder: &Project, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn an_extension_made_at_run_time_brings_its_resources_and_takes_them_along() {
+fn extension_object_adds_and_removes_resources() {
     let session = Session::start(&[MAIN]);
     let repository = repository();
     let greeting = json!({"spec": {"repoName": "team", "repoPath": "greeting", "args": ["--word=hello"]}});
@@ -44,7 +44,7 @@ fn an_extension_made_at_run_time_brings_its_resources_and_takes_them_along() {
     let repo = session.wait("extensionrepos/team", "is there", |it| it["status"]["path"].is_string());
     assert_eq!(repo["status"]["path"], json!(repository.path()));
     assert!(repo["status"]["lastFetchedAt"].is_string(), "{repo}");
-    session.lilt.wait_for_words("guest", "guest says hello");
+    session.lilt.wait_for_log_line("guest", "guest says hello");
     let extension = session.get("extensions/greeting");
     assert_eq!(extension["status"], json!({"path": repository.file("greeting/Tiltfile")}));
     let tiltfile = session
@@ -57,12 +57,12 @@ fn an_extension_made_at_run_time_brings_its_resources_and_takes_them_along() {
     assert_eq!(session.get("uiresources/greeting")["status"]["updateStatus"], "ok");
     session.wait("cmds/guest-cmd", "runs", |it| it["status"]["running"]["pid"].is_i64());
     session.patch("extensions/greeting", &json!({"spec": {"args": ["--word=other"]}}));
-    session.lilt.wait_for_words("guest", "guest says other");
+    session.lilt.wait_for_log_line("guest", "guest says other");
     repository.write(
         "greeting/Tiltfile",
         "config.define_string('word')\nconfig.parse()\nlocal_resource('guest', 'echo edited')\n",
     );
-    session.lilt.wait_for_words("guest", "edited");
+    session.lilt.wait_for_log_line("guest", "edited");
     session.wait("cmds/guest-cmd", "goes, since it is no longer made", Value::is_null);
     session.delete("extensions/greeting");
     for gone in ["tiltfiles/greeting", "uiresources/guest", "uiresources/greeting"] {
@@ -73,7 +73,7 @@ fn an_extension_made_at_run_time_brings_its_resources_and_takes_them_along() {
 }
 
 #[test]
-fn a_repository_is_fetched_at_a_ref_and_says_what_it_checked_out() {
+fn extension_repo_is_fetched_at_ref() {
     let session = Session::start(&[MAIN]);
     let repository = repository();
     git(&repository, &["init", "--quiet", "--initial-branch=main"]);
@@ -88,7 +88,7 @@ fn a_repository_is_fetched_at_a_ref_and_says_what_it_checked_out() {
         session.wait("extensionrepos/team", "is fetched", |it| it["status"]["checkoutRef"].is_string());
     assert_eq!(repo["status"]["checkoutRef"], json!(commit));
     session.create("extensions", "greeting", json!({"spec": {"repoName": "team", "repoPath": "greeting"}}));
-    session.lilt.wait_for_words("guest", "guest says none");
+    session.lilt.wait_for_log_line("guest", "guest says none");
     session.create("extensions", "missing", json!({"spec": {"repoName": "team", "repoPath": "nothing"}}));
     let missing = session.wait("extensions/missing", "is told", |it| it["status"]["error"].is_string());
     let words = missing["status"]["error"].as_str().unwrap_or_default();
@@ -107,7 +107,7 @@ fn a_repository_is_fetched_at_a_ref_and_says_what_it_checked_out() {
 }
 
 #[test]
-fn what_a_tiltfile_registers_is_loaded_once_and_ci_waits_for_it() {
+fn registered_extension_is_loaded_once_and_ci_waits() {
     let repository = repository();
     let tiltfile = format!(
         "v1alpha1.extension_repo(name='team', url='{}')\n\
@@ -117,13 +117,13 @@ fn what_a_tiltfile_registers_is_loaded_once_and_ci_waits_for_it() {
     );
     let project = Project::new(&[("Tiltfile", &tiltfile)]);
     let ended = lilt_e2e::lilt::Start::ci(&project).run();
-    let output = ended.clean(0).output();
+    let output = ended.expect_clean_exit(0).output();
     assert!(output.contains("guest says ci"), "{output}");
     assert!(!output.contains("not supported yet"), "{output}");
 }
 
 #[test]
-fn buttons_load_the_tiltfile_and_it_stays_where_it_is() {
+fn button_reloads_tiltfile_but_its_path_is_fixed() {
     let session = Session::start(&[("Tiltfile", "print('loading now')\nlocal_resource('one', 'true')\n")]);
     session.create("uibuttons", "again", button(json!([])));
     let spec = session.get("tiltfiles/(Tiltfile)")["spec"].clone();

@@ -1,4 +1,4 @@
-//! What can be done there.
+//! Verbs of the proxied object API.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::client::Session;
 
 #[test]
-fn every_verb_works_there() {
+fn proxied_api_supports_every_verb() {
     let session = Session::start(&[("Tiltfile", "local_resource('one', 'true')\n")]);
     session.create("configmaps", "values", json!({"data": {"a": "1"}}));
     let mut watch = TcpStream::connect(("127.0.0.1", session.lilt.port())).expect("it listens");
@@ -41,7 +41,7 @@ fn every_verb_works_there() {
 }
 
 #[test]
-fn what_belongs_to_a_resource_goes_with_it_unless_it_is_set_free() {
+fn owned_objects_are_deleted_unless_orphaned() {
     let session =
         Session::start(&[("Tiltfile", "local_resource('one', 'true')\nlocal_resource('two', 'true')\n")]);
     let owner = |kind: &str, path: &str| {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::client::Session;
 
 #[test]
-fn a_toggle_button_of_the_tiltfile_switches_a_watch_and_a_command() {
+fn toggle_button_disables_file_watch_and_cmd() {
     let tiltfile = "local_resource('one', 'true')\n\
         v1alpha1.config_map(name='values', data={'off': 'true'})\n\
         off = {'config_map': v1alpha1.config_map_disable_source(name='values', key='off')}\n\

@@ -1,21 +1,21 @@
-//! Projects for the bed: a small web site in a pod, and questions to the cluster.
+//! Projects for the test bed: a small web site in a pod, and queries of the cluster.
 
-use lilt_testbed_env::{Bed, Namespace, Project, eventually, free_port};
+use lilt_testbed_env::{Namespace, Project, Testbed, eventually, free_port};
 use serde_json::Value;
 
 use super::lilt::{Lilt, Start};
 use super::page::get;
 
-/// A project that builds and deploys a web server, in a namespace, an image and a port of its own.
+/// A project that builds and deploys a web server, with its own namespace, image and port.
 #[derive(Debug)]
 pub struct Site {
     pub namespace: Namespace,
     pub project: Project,
-    /// The local end of the forward.
+    /// The local port of the port forward.
     pub port: u16,
 }
 
-/// Every image begins with a step of its own, so that none is in the engine's cache.
+/// Every image begins with a unique step, so that it is not in the engine's cache.
 const DOCKERFILE: &str = "FROM busybox\n\
     RUN echo this is the build of NAME on $(uname -s)\n\
     COPY words.txt /www/\n\
@@ -23,9 +23,9 @@ const DOCKERFILE: &str = "FROM busybox\n\
     CMD [\"httpd\", \"-f\", \"-v\", \"-p\", \"8080\", \"-h\", \"/www\"]\n";
 
 impl Site {
-    /// A site with `one` as its content.
+    /// Creates a site with the content `one`.
     pub fn new(topic: &str) -> Site {
-        let namespace = Bed::get().namespace(topic);
+        let namespace = Testbed::get().namespace(topic);
         let dockerfile = DOCKERFILE.replace("NAME", namespace.name());
         let files = [
             ("app/Dockerfile", dockerfile.as_str()),
@@ -40,7 +40,7 @@ impl Site {
         site
     }
 
-    /// A site with a second pod, `ticking`, that counts aloud, and a session in which both are ready.
+    /// Creates a site with a second pod, `ticking`, that prints numbers, and a session in which both are ready.
     pub fn ticking(topic: &str) -> (Site, Lilt) {
         let site = Site::new(topic);
         let ticking = site.shell("ticking", "i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.1; done");
@@ -53,12 +53,12 @@ impl Site {
         (site, lilt)
     }
 
-    /// Nobody else has an image of this name.
+    /// Returns the image's name, which is unique.
     pub fn image(&self) -> &str {
         self.namespace.name()
     }
 
-    /// What a Tiltfile says to build, deploy and forward it.
+    /// Returns a Tiltfile that builds, deploys and forwards it.
     pub fn tiltfile(&self) -> String {
         format!(
             "docker_build('{}', 'app', live_update=[sync('app/www', '/www'), run('echo ran in $(hostname)')])\n\
@@ -69,7 +69,7 @@ impl Site {
         )
     }
 
-    /// A deployment of one pod.
+    /// Returns a deployment with one pod.
     pub fn yaml(&self, name: &str, image: &str) -> String {
         format!(
             "apiVersion: apps/v1
@@ -87,37 +87,37 @@ spec:
         )
     }
 
-    /// A deployment whose container runs a line of shell.
+    /// Returns a deployment whose container runs a shell command.
     pub fn shell(&self, name: &str, line: &str) -> String {
         let container = format!("image: busybox, command: [sh, -c, '{line}']}}");
         self.yaml(name, "busybox").replace("image: busybox}", &container)
     }
 
-    /// A deployment whose container does nothing.
+    /// Returns a deployment whose container only sleeps.
     pub fn idle(&self, name: &str) -> String {
         self.shell(name, "exec sleep 987")
     }
 
     pub fn up(&self) -> Start {
-        Start::up(&self.project).on(&self.namespace)
+        Start::up(&self.project).in_namespace(&self.namespace)
     }
 
     pub fn ci(&self) -> Start {
-        Start::ci(&self.project).on(&self.namespace)
+        Start::ci(&self.project).in_namespace(&self.namespace)
     }
 
     pub fn down(&self) -> Start {
-        Start::new(&self.project, &["down"]).on(&self.namespace)
+        Start::new(&self.project, &["down"]).in_namespace(&self.namespace)
     }
 
-    /// Waits until the forward serves a text.
+    /// Waits until the port forward serves a text.
     pub fn serves(&self, text: &str) {
         eventually(&format!("{text:?} is served through the forward"), || {
             get(self.port, "/").filter(|page| page.trim_end() == text)
         });
     }
 
-    /// The names of the pods that are to stay.
+    /// Returns the names of the pods that are not being deleted.
     pub fn pods(&self) -> Vec<String> {
         let pods = self.namespace.get("pods").unwrap_or_else(|reason| panic!("{reason}"));
         let staying = pods["items"].as_array().into_iter().flatten();
@@ -134,9 +134,9 @@ spec:
         })
     }
 
-    /// A part of an object, by a path in kubectl's language.
+    /// Returns a field of an object, by a JSON path as in kubectl.
     pub fn read(&self, object: &str, path: &str) -> String {
-        // Names and numbers are understood here.
+        // Simple paths are resolved here.
         if path.contains(['\\', '*', '?', '"', '\'']) {
             return self.namespace.kubectl(&["get", object, "-o", &format!("jsonpath={{{path}}}")]);
         }
@@ -153,9 +153,9 @@ spec:
     }
 }
 
-/// The log of `ticking` goes on, without a gap and without a line twice.
-pub fn ticks_on(lilt: &Lilt) {
-    lilt.wait_for_line_after(lilt.place(), "ticking │ tick ");
+/// Asserts that the log of `ticking` continues, without missing or repeated lines.
+pub fn assert_ticks_continue(lilt: &Lilt) {
+    lilt.wait_for_line_after(lilt.output_end(), "ticking │ tick ");
     let printed = lilt.output();
     let ticks: Vec<usize> =
         printed.lines().filter_map(|line| line.strip_prefix("      ticking │ tick ")?.parse().ok()).collect();
@@ -164,17 +164,17 @@ pub fn ticks_on(lilt: &Lilt) {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        // The engine would keep them for ever.
-        let bed = Bed::get();
+        // The engine would keep the images forever.
+        let testbed = Testbed::get();
         let filter = |registry: &str| format!("reference={registry}{}*", self.image());
-        let (there, here) = (filter(&format!("{}/", bed.registry())), filter(""));
-        // By name: an image may have others that are not ours.
+        let (there, here) = (filter(&format!("{}/", testbed.registry())), filter(""));
+        // By name: an image may have further names of others.
         let names =
             ["image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "--filter", &there, "--filter", &here];
-        if let Ok(images) = bed.try_docker(&names) {
+        if let Ok(images) = testbed.try_docker(&names) {
             let images: Vec<&str> = images.split_whitespace().filter(|name| !name.contains('<')).collect();
             if !images.is_empty() {
-                let _ = bed.try_docker(&[&["image", "rm", "-f"], images.as_slice()].concat());
+                let _ = testbed.try_docker(&[&["image", "rm", "-f"], images.as_slice()].concat());
             }
         }
     }

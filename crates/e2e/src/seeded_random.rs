@@ -1,13 +1,13 @@
-//! Random choices that are the same in every run, unless `LILT_TEST_SEED` gives others.
+//! Pseudo-random choices that are the same in every run, unless `LILT_TEST_SEED` is set.
 
 #[derive(Debug)]
-pub struct Chance(u64);
+pub struct SeededRandom(u64);
 
-impl Chance {
-    /// Other choices for another salt.
-    pub fn new(salt: u64) -> Chance {
+impl SeededRandom {
+    /// Creates a sequence for this salt.
+    pub fn new(salt: u64) -> SeededRandom {
         let seed = number("LILT_TEST_SEED").unwrap_or(2026);
-        Chance((seed ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        SeededRandom((seed ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     fn next(&mut self) -> u64 {
@@ -26,7 +26,7 @@ impl Chance {
     }
 }
 
-/// What a variable of the environment says, if anything.
+/// Returns the number in an environment variable, if it is set.
 pub fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|value| value.parse().ok())
 }

@@ -1,4 +1,4 @@
-//! The test bed as tests see it: where it is, its clients, and its programs to stop and start.
+//! The test bed for tests: its addresses, its clients, and control of its programs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,29 +12,29 @@ use crate::api::Api;
 
 /// The running test bed. There is one per machine.
 #[derive(Debug)]
-pub struct Bed {
+pub struct Testbed {
     script: PathBuf,
     variables: BTreeMap<String, String>,
     pub(crate) api: Api,
-    /// Locked by whoever uses the bed, by many at once, or by one who breaks it. Also from other checkouts.
+    /// Held shared by tests, and exclusively by fault tests, also of other checkouts.
     in_use: File,
 }
 
-impl Bed {
-    /// The bed of this machine.
+impl Testbed {
+    /// Returns the test bed of this machine.
     ///
     /// # Panics
-    /// If it is not up.
-    pub fn get() -> &'static Bed {
-        static BED: OnceLock<Result<Bed, String>> = OnceLock::new();
-        match BED.get_or_init(Bed::find) {
-            Ok(bed) => bed,
+    /// If it is not running.
+    pub fn get() -> &'static Testbed {
+        static TESTBED: OnceLock<Result<Testbed, String>> = OnceLock::new();
+        match TESTBED.get_or_init(Testbed::find) {
+            Ok(testbed) => testbed,
             Err(reason) => panic!("{reason}"),
         }
     }
 
-    fn find() -> Result<Bed, String> {
-        // Before the first question: somebody may have stopped a program for a test.
+    fn find() -> Result<Testbed, String> {
+        // Taken first: a fault test may have stopped a program.
         let in_use = lock_file("lilt-testbed-in-use.lock", File::lock_shared)?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testbed/testbed");
         let status = output(Command::new(&script).arg("status"));
@@ -44,7 +44,7 @@ impl Bed {
                 "this test needs the test bed, which is not up: run testbed/testbed up\n{programs}"
             ));
         }
-        // A shell reads the exports, as a user's shell would.
+        // A shell evaluates the exports, like a user's shell.
         let names = ["PATH", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG", "LILT_TESTBED_REGISTRY"];
         let print = names.map(|name| format!("printf '%s\\n' \"${name}\"")).join("; ");
         let values = succeed(
@@ -56,47 +56,47 @@ impl Bed {
             Some(missing) => Err(format!("testbed/testbed env does not export {missing}")),
             None => {
                 let api = Api::of(Path::new(&variables["KUBECONFIG"]))?;
-                Ok(Bed { script, variables, api, in_use })
+                Ok(Testbed { script, variables, api, in_use })
             }
         }
     }
 
-    /// The administrator's kubeconfig. Tests that deploy take a [`Namespace`]'s own instead.
+    /// Returns the administrator's kubeconfig. Tests that deploy use that of a [`Namespace`] instead.
     pub fn kubeconfig(&self) -> &Path {
         Path::new(&self.variables["KUBECONFIG"])
     }
 
-    /// The Docker engine's address: `unix://…`.
+    /// Returns the Docker engine's address: `unix://…`.
     pub fn docker_host(&self) -> &str {
         &self.variables["DOCKER_HOST"]
     }
 
-    /// `ctr` with the node's containerd.
+    /// Returns the `ctr` command for the node's containerd.
     pub fn ctr(&self) -> String {
         format!("ctr --address {}", self.containerd())
     }
 
-    /// The socket of the node's containerd.
+    /// Returns the socket of the node's containerd.
     pub fn containerd(&self) -> String {
         self.docker_host().trim_start_matches("unix://").replace("docker.sock", "containerd.sock")
     }
 
-    /// The registry that engine and cluster pull from: `host:port`.
+    /// Returns the registry of engine and cluster: `host:port`.
     pub fn registry(&self) -> &str {
         &self.variables["LILT_TESTBED_REGISTRY"]
     }
 
-    /// `PATH` with the bed's programs in front.
+    /// Returns `PATH` with the test bed's programs first.
     pub fn path(&self) -> &OsStr {
         OsStr::new(&self.variables["PATH"])
     }
 
-    /// What a program on the bed has in its environment, `PATH` and `KUBECONFIG` among it.
+    /// Returns the environment variables for programs that use the test bed.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// A program with the bed's environment.
+    /// Returns a command with the test bed's environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.envs(self.variables());
@@ -111,7 +111,7 @@ impl Bed {
         self.try_kubectl(arguments).unwrap_or_else(|reason| panic!("{reason}"))
     }
 
-    /// [`Bed::kubectl`] that may fail; the error is what kubectl says.
+    /// [`Testbed::kubectl`] that may fail; the error is what kubectl says.
     pub fn try_kubectl(&self, arguments: &[&str]) -> Result<String, String> {
         succeed(self.command(self.program("kubectl")).args(arguments))
     }
@@ -124,40 +124,40 @@ impl Bed {
         self.try_docker(arguments).unwrap_or_else(|reason| panic!("{reason}"))
     }
 
-    /// [`Bed::docker`] that may fail; the error is what docker says.
+    /// [`Testbed::docker`] that may fail; the error is what docker says.
     pub fn try_docker(&self, arguments: &[&str]) -> Result<String, String> {
         succeed(self.command(self.program("docker")).args(arguments))
     }
 
-    /// A namespace for one test, with `topic` in its name. It goes when the value is dropped.
+    /// Creates a namespace for one test, with `topic` in its name. Dropping the value deletes it.
     pub fn namespace(&'static self, topic: &str) -> Namespace {
         Namespace::create(self, topic)
     }
 
-    /// Waits until nobody else on this machine uses the bed, and keeps others waiting until the value is dropped.
+    /// Waits until no other test on this machine uses the test bed, and blocks others until the value is dropped.
     /// The first line of every test that stops or restarts something. Such tests are in targets named `bed_faults…`,
     /// which run after all others.
-    pub fn alone(&'static self) -> Alone {
+    pub fn lock_exclusively(&'static self) -> ExclusiveLock {
         let turn =
             lock_file("lilt-testbed-faults.lock", File::lock).unwrap_or_else(|reason| panic!("{reason}"));
         self.in_use.lock().unwrap_or_else(|error| panic!("the bed cannot be locked: {error}"));
-        Alone { bed: self, _turn: turn }
+        ExclusiveLock { testbed: self, _turn: turn }
     }
 
-    /// Stops one of the bed's programs (`apiserver`, `kubelet`, `registry`, `dockerd` …) until the value is dropped.
-    /// Only for tests that are [`Bed::alone`].
+    /// Stops one of the test bed's programs (`apiserver`, `kubelet`, `registry`, `dockerd` …) until the value is dropped.
+    /// Only for tests that hold [`Testbed::lock_exclusively`].
     pub fn stop(&'static self, program: &str) -> Stopped {
         self.testbed(&["stop", program]);
-        Stopped { bed: self, program: program.to_owned() }
+        Stopped { testbed: self, program: program.to_owned() }
     }
 
-    /// Starts one of the bed's programs and waits until it answers.
+    /// Starts one of the test bed's programs and waits until it responds.
     pub fn start(&self, program: &str) {
         self.testbed(&["start", program]);
     }
 
-    /// Stops one of the bed's programs, starts it again and waits until it answers. Only for tests that are
-    /// [`Bed::alone`].
+    /// Restarts one of the test bed's programs and waits until it responds. Only for tests that hold
+    /// [`Testbed::lock_exclusively`].
     pub fn restart(&self, program: &str) {
         self.testbed(&["restart", program]);
     }
@@ -168,7 +168,7 @@ impl Bed {
         }
     }
 
-    /// Found by hand: `Command` looks a program up in this process's `PATH`, unless it is set for the child alone.
+    /// Searched here, because `Command` searches this process's `PATH`.
     fn program(&self, name: &str) -> PathBuf {
         std::env::split_paths(self.path())
             .map(|folder| folder.join(name))
@@ -177,34 +177,34 @@ impl Bed {
     }
 }
 
-/// The right to break the bed. The kernel takes it back from a killed process.
+/// Exclusive use of the test bed. The kernel releases it when the process is killed.
 #[must_use = "others go on when this is dropped"]
 #[derive(Debug)]
-pub struct Alone {
-    bed: &'static Bed,
-    /// The tests of one process share their lock of the bed: this one tells them apart.
+pub struct ExclusiveLock {
+    testbed: &'static Testbed,
+    /// The tests of one process share the other lock: this one separates them.
     _turn: File,
 }
 
-impl Drop for Alone {
+impl Drop for ExclusiveLock {
     fn drop(&mut self) {
-        // Cannot be refused: a lock that is held only becomes weaker.
-        let _ = self.bed.in_use.lock_shared();
+        // Cannot fail: a held lock is only downgraded.
+        let _ = self.testbed.in_use.lock_shared();
     }
 }
 
-/// A program of the bed that a test stopped. Dropping it starts the program again and waits until it answers, also
-/// when the test panics; after a killed test, `testbed up` does.
+/// A program of the test bed that a test stopped. Dropping it starts the program again and waits until it responds, also
+/// when the test panics; after a killed test, `testbed up` starts it.
 #[must_use = "the program is started again when this is dropped"]
 #[derive(Debug)]
 pub struct Stopped {
-    bed: &'static Bed,
+    testbed: &'static Testbed,
     program: String,
 }
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        let started = succeed(Command::new(&self.bed.script).args(["start", &self.program]));
+        let started = succeed(Command::new(&self.testbed.script).args(["start", &self.program]));
         if let Err(reason) = started
             && !std::thread::panicking()
         {
@@ -227,7 +227,7 @@ fn output(command: &mut Command) -> Output {
         .unwrap_or_else(|error| panic!("{} does not start: {error}", command.get_program().display()))
 }
 
-/// What a command prints, or a sentence with what it complains about.
+/// Returns the output of a command, or a message with its errors.
 fn succeed(command: &mut Command) -> Result<String, String> {
     let output = output(command);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
