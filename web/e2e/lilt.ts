@@ -36,7 +36,10 @@ export class Lilt {
     readonly environment: NodeJS.ProcessEnv,
   ) {}
 
-  static async start(tiltfile: string, { files = {}, variables = {}, flags = [] }: StartOptions = {}): Promise<Lilt> {
+  static async start(
+    tiltfile: string,
+    { files = {}, variables = {}, flags = [] }: StartOptions = {},
+  ): Promise<Lilt> {
     const lilt = await Lilt.#create(variables);
     lilt.write("Tiltfile", tiltfile);
     for (const [name, text] of Object.entries(files)) lilt.write(name, text);
