@@ -1,6 +1,6 @@
 //! `lilt apply`.
 
-mod last;
+mod last_applied;
 mod prune;
 mod send;
 
@@ -14,7 +14,7 @@ use super::Outcome;
 use super::flags::{Boolean, Cascade, Dry, DryRun, Files, Printing, Validate, boolean, cascade};
 use super::get::check_subresource;
 use super::problem::Problem;
-use super::writing::Report;
+use super::report::Report;
 
 /// Make objects as files say, or change them until they are so
 ///
@@ -31,7 +31,7 @@ Examples:
   lilt apply -f map.yaml --server-side --field-manager=ci")]
 pub struct Apply {
     #[command(subcommand)]
-    last: Option<last::Last>,
+    last: Option<last_applied::LastApplied>,
     #[command(flatten)]
     files: Files,
     #[command(flatten)]
@@ -94,7 +94,7 @@ pub struct Apply {
 
 pub async fn run(apply: Apply) -> Outcome {
     if let Some(last) = &apply.last {
-        return last::run(last).await;
+        return last_applied::run(last).await;
     }
     apply.check()?;
     let mut report = Report::new(&apply.printing)?;

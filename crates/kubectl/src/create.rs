@@ -1,6 +1,6 @@
 //! `lilt create`.
 
-mod made;
+mod from_arguments;
 
 use clap::{Args, Subcommand};
 use lilt_client::Connect;
@@ -12,8 +12,8 @@ use super::documents::Document;
 use super::editor;
 use super::flags::{Dry, DryRun, Files, Printing, Validate};
 use super::problem::Problem;
-use super::writing::{Report, with_last_applied};
-use made::{MakeCmd, MakeExt, MakeFilewatch, MakeRepo};
+use super::report::{Report, with_last_applied};
+use from_arguments::{MakeCmd, MakeExt, MakeFilewatch, MakeRepo};
 
 /// Make objects in a session: those of a file, or one that is described by arguments
 #[derive(Args, Debug)]
@@ -72,7 +72,7 @@ pub async fn run(create: Create) -> Outcome {
     }
 }
 
-async fn make(object: &Value, common: &made::Common) -> Outcome {
+async fn make(object: &Value, common: &from_arguments::Common) -> Outcome {
     let mut report = Report::new(&common.printing)?;
     let document = Document::new("arguments", object.clone())?;
     let mut api = crate::connect(&common.connect)?;

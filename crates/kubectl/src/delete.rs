@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use super::flags::{Boolean, Cascade, Dry, DryRun, Files, Printing, boolean, cascade};
-use super::names::{Target, full_name};
+use super::lookup::{FoundObject, Selectors, fetch, resolve_targets};
 use super::printers::name_of;
 use super::problem::Problem;
-use super::reading::{FoundObject, Selectors, fetch, resolve_targets};
-use super::writing::Report;
+use super::report::Report;
+use super::targets::{Target, full_name};
 
 /// Delete objects of a session: what they run ends
 #[derive(Args, Debug)]

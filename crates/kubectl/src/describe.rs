@@ -9,9 +9,9 @@ use lilt_host::terminal;
 
 use super::Outcome;
 use super::flags::Files;
-use super::names::Target;
+use super::lookup::{FoundObject, Selectors, fetch, resolve_targets};
 use super::problem::Problem;
-use super::reading::{FoundObject, Selectors, fetch, resolve_targets};
+use super::targets::Target;
 
 /// Tell everything about objects, for people
 ///

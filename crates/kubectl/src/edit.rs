@@ -10,11 +10,11 @@ use super::Outcome;
 use super::editor::{EditSession, Format, objects};
 use super::flags::{Dry, Files, Printing, Validate};
 use super::get::check_subresource;
+use super::lookup::{FoundObject, Selectors, fetch, resolve_targets};
 use super::merge::difference;
 use super::printers::without_managed_fields;
 use super::problem::Problem;
-use super::reading::{FoundObject, Selectors, fetch, resolve_targets};
-use super::writing::{Report, with_last_applied};
+use super::report::{Report, with_last_applied};
 
 /// Change objects of a session in an editor
 ///

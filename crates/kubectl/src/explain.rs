@@ -9,8 +9,8 @@ use lilt_host::terminal;
 use serde_json::Value;
 
 use super::Outcome;
-use super::names;
 use super::problem::Problem;
+use super::targets;
 
 const VERSION: &str = "tilt.dev/v1alpha1";
 const DOCUMENT: &str = "/openapi/v3/apis/tilt.dev/v1alpha1";
@@ -66,12 +66,12 @@ fn split(word: &str) -> Result<(&'static str, Vec<&str>), Problem> {
     for length in (1..=parts.len().min(4)).rev() {
         let name = parts[..length].join(".");
         if (length == 1 || name.ends_with(".tilt.dev"))
-            && let Ok(kind) = names::kind(&name)
+            && let Ok(kind) = targets::kind(&name)
         {
             return Ok((kind.name, parts[length..].to_vec()));
         }
     }
-    names::kind(parts[0]).map(|kind| (kind.name, Vec::new()))
+    targets::kind(parts[0]).map(|kind| (kind.name, Vec::new()))
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use super::Outcome;
 use super::flags::{Files, Printing};
-use super::names::{Target, full_name};
+use super::lookup::{self, PAGE, Selectors};
 use super::printers::{HeaderOptions, Output, Printer, Table};
 use super::problem::Problem;
-use super::reading::{self, PAGE, Selectors};
+use super::targets::{Target, full_name};
 use sort::Order;
 
 /// Show objects of a session
@@ -91,7 +91,7 @@ pub async fn run(get: Get) -> Outcome {
     get.check()?;
     let order = get.sort_by.as_deref().map(Order::read).transpose()?;
     let output = Output::with_table(&get.printing, !get.no_headers)?;
-    let targets = reading::resolve_targets(&get.words, &get.files, &get.selectors)?;
+    let targets = lookup::resolve_targets(&get.words, &get.files, &get.selectors)?;
     if targets.is_empty() {
         return Err(no_resource_named());
     }
@@ -165,7 +165,7 @@ impl Get {
         place: &ApiPath,
     ) -> Result<Value, Problem> {
         match target {
-            Target::Kind(_) => reading::list(api, place, shape, self.chunk_size).await,
+            Target::Kind(_) => lookup::list(api, place, shape, self.chunk_size).await,
             Target::One(..) => Ok(api.get(place, shape).await?),
         }
     }

@@ -16,16 +16,16 @@ mod editor;
 pub mod explain;
 mod flags;
 pub mod get;
+mod lookup;
 mod merge;
-mod names;
 pub mod patch;
 mod printers;
 mod problem;
-mod reading;
+mod report;
 pub mod shell;
+mod targets;
 mod template;
 pub mod wait;
-mod writing;
 
 use std::process::ExitCode;
 

@@ -10,9 +10,9 @@ use super::Outcome;
 use super::documents;
 use super::flags::{Dry, DryRun, Files, Printing};
 use super::get::check_subresource;
+use super::lookup::{Selectors, fetch, resolve_targets};
 use super::problem::Problem;
-use super::reading::{Selectors, fetch, resolve_targets};
-use super::writing::Report;
+use super::report::Report;
 
 /// Change fields of objects
 #[derive(Args, Debug)]

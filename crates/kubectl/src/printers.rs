@@ -14,8 +14,8 @@ use serde::Serialize as _;
 use serde_json::{Value, json};
 
 use super::flags::Printing;
-use super::names::full_name;
 use super::problem::Problem;
+use super::targets::full_name;
 use super::template::Template;
 pub(crate) use columns::{Columns, parse_relaxed_path};
 pub(crate) use rows::{aligned, paired};

@@ -14,10 +14,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Outcome;
 use super::flags::{Boolean, Dry, Files, Printing, boolean};
-use super::names::Target;
+use super::lookup::{FoundObject, Selectors, fetch, resolve_targets};
 use super::problem::Problem;
-use super::reading::{FoundObject, Selectors, fetch, resolve_targets};
-use super::writing::Report;
+use super::report::Report;
+use super::targets::Target;
 use condition::Condition;
 
 /// A negative timeout means a week, as in kubectl.

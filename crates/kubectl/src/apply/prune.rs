@@ -7,10 +7,10 @@ use super::Apply;
 use crate::Outcome;
 use crate::delete::{options, wait_until_deleted};
 use crate::flags::Dry;
-use crate::names::Target;
+use crate::lookup::{Selectors, fetch};
 use crate::problem::Problem;
-use crate::reading::{Selectors, fetch};
-use crate::writing::{Report, last_applied};
+use crate::report::{Report, last_applied};
+use crate::targets::Target;
 
 /// Parses the kinds of `--prune-allowlist`.
 pub(super) fn kinds(allowed: &[String]) -> Result<Vec<&'static Kind>, Problem> {

@@ -9,10 +9,10 @@ use crate::Outcome;
 use crate::delete::{options, wait_until_deleted};
 use crate::documents::Document;
 use crate::flags::Dry;
+use crate::lookup::FoundObject;
 use crate::merge::{changes, conflicts, three_way};
 use crate::problem::Problem;
-use crate::reading::FoundObject;
-use crate::writing::{Report, last_applied, with_last_applied};
+use crate::report::{Report, last_applied, with_last_applied};
 
 /// The manager of server-side apply, unless another one is named.
 const SERVER_SIDE_MANAGER: &str = "kubectl";

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::Get;
 use crate::Outcome;
-use crate::names::Target;
+use crate::lookup;
 use crate::printers::{Output, Printer, Table};
 use crate::problem::Problem;
-use crate::reading;
+use crate::targets::Target;
 
 pub(super) async fn run(get: &Get, api: &mut Api, targets: &[Target], output: Output) -> Outcome {
     let [target] = targets else {
@@ -86,7 +86,7 @@ async fn follow(get: &Get, api: &mut Api, target: &Target, show: &mut Show) -> R
     let now = if get.watch_only {
         api.get(&place.clone().with_query("limit", "1"), show.shape()).await?
     } else {
-        reading::list(api, &place, show.shape(), get.chunk_size).await?
+        lookup::list(api, &place, show.shape(), get.chunk_size).await?
     };
     if !get.watch_only {
         let count = show.begin(&now)?;

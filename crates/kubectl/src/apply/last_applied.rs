@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::editor::{EditSession, Format, objects};
 use crate::flags::{Dry, DryRun, Files, Printing};
-use crate::names::Target;
+use crate::lookup::{FoundObject, Selectors, fetch, resolve_targets};
 use crate::printers::{as_yaml, pretty};
 use crate::problem::Problem;
-use crate::reading::{FoundObject, Selectors, fetch, resolve_targets};
-use crate::writing::{LAST_APPLIED, Report, last_applied};
+use crate::report::{LAST_APPLIED, Report, last_applied};
+use crate::targets::Target;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Last {
+pub(crate) enum LastApplied {
     #[command(name = "view-last-applied")]
     View(View),
     #[command(name = "set-last-applied")]
@@ -84,11 +84,11 @@ pub(crate) struct Edit {
     connect: Connect,
 }
 
-pub(super) async fn run(last: &Last) -> Outcome {
+pub(super) async fn run(last: &LastApplied) -> Outcome {
     match last {
-        Last::View(view) => view.run().await,
-        Last::Set(set) => set.run().await,
-        Last::Edit(edit) => edit.run().await,
+        LastApplied::View(view) => view.run().await,
+        LastApplied::Set(set) => set.run().await,
+        LastApplied::Edit(edit) => edit.run().await,
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::documents::Document;
 use super::flags::Files;
-use super::names::{Target, targets};
 use super::problem::Problem;
+use super::targets::{Target, targets};
 
 /// Selects objects of a kind.
 #[derive(Args, Clone, Debug, Default)]
