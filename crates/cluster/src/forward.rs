@@ -1,7 +1,11 @@
 //! Forwards connections to ports of pods.
 //!
 //! Uses SPDY connections that are reused ([`tunnel`]) where the API server accepts them, else one WebSocket for each
-//! connection ([`websocket`]), which is slower but passes proxies that only support HTTP.
+//! connection ([`websocket`]), which passes proxies that only support HTTP.
+//!
+//! What the SPDY connections buy, measured by `examples/port_forward.rs` on a busy test bed: connecting and requesting a
+//! small file takes 2 ms instead of 11 ms, and 100 MB take 0.29 to 0.32 s instead of 0.30 to 0.38 s. 200 concurrent requests
+//! do not get faster (2.8 s and 2.4 s).
 
 use std::io;
 use std::pin::Pin;
