@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_cluster::Cluster;
-use lilt_engine::Event;
+use lilt_engine::{Event, WatchId};
 use lilt_host::process::{Daemons, Guardian, Process};
 use lilt_host::watch::Watcher;
 use lilt_model::command::Command;
@@ -33,20 +33,19 @@ const SHUTDOWN_GRACE: Duration = Duration::from_millis(1000);
 pub(crate) struct Stamped {
     pub(crate) at: Timestamp,
     pub(crate) event: Event,
-    /// So many others come at the same time, and all of them belong into one turn.
-    pub(crate) companions: usize,
 }
 
 impl Stamped {
     pub(crate) fn now(event: Event) -> Self {
-        Self { at: lilt_host::clock::now(), event, companions: 0 }
+        Self { at: lilt_host::clock::now(), event }
     }
 }
 
 /// The clients of the edges. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Edges {
-    pub(crate) watcher: Watcher,
+    /// Watches of the engine are labelled; others have no group.
+    pub(crate) watcher: Watcher<Option<WatchId>>,
     /// Starts commands, and ends them with lilt.
     pub(crate) guardian: Guardian,
     pub(crate) docker: Result<Arc<lilt_docker::Engine>, Failure>,
@@ -88,15 +87,10 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) async fn send(&self, event: Event) {
-        self.send_with(event, 0).await;
-    }
-
-    /// The same, for one of several that belong into one turn: so many others come at the same time.
-    pub(crate) async fn send_with(&self, mut event: Event, companions: usize) {
+    pub(crate) async fn send(&self, mut event: Event) {
         secrets::redact_event(&self.logs.redactor(), &mut event);
         // The loop outlives all runners; if it is gone, nobody is left to tell.
-        let _ = self.events.send(Stamped { companions, ..Stamped::now(event) }).await;
+        let _ = self.events.send(Stamped::now(event)).await;
     }
 
     /// The section of log for an update of a resource, as `UIResource` names it.

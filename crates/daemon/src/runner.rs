@@ -88,8 +88,7 @@ pub(crate) async fn run(feed: Receiver<Task>, context: Context) {
             let port = forward::Port::new(context, owner, slot, resource, cluster, forward);
             port.run(feed).await;
         }
-        Task::Sync { resource, .. } => sync::run(context, resource, None, feed).await,
-        Task::ObjectSync { name, resource, .. } => sync::run(context, resource, Some(name), feed).await,
+        Task::Sync { owner, resource, .. } => sync::run(context, owner, resource, feed).await,
         Task::Cleanup { cleanup, resource, leftovers, reason } => {
             cleanup::run(context, cleanup, resource, leftovers, reason).await;
         }

@@ -20,7 +20,6 @@ pub(crate) fn redact_event(redactor: &Redactor, event: &mut Event) {
         }
         Event::ObjectImageBuilt { record: Some(record), .. } => redact_build(redactor, record),
         Event::StageBegan { detail, .. } => redactor.redact_in_place(detail),
-        Event::ObjectSyncWaits { message, .. } => redactor.redact_in_place(message),
         Event::CommandProbed { cause: Some(cause), .. } => redactor.redact_in_place(cause),
         Event::PodChanged { pod } => redact_pod(redactor, pod),
         Event::Noticed { notice } => redactor.redact_in_place(&mut notice.message),
@@ -42,14 +41,12 @@ fn failure_of(event: &mut Event) -> Option<&mut Failure> {
         | Event::ClusterFailed { failure, .. }
         | Event::ClusterTroubled { failure, .. }
         | Event::TaskBroke { failure, .. } => Some(failure),
-        Event::Synced { outcome: Err(fault), .. } | Event::ObjectSynced { outcome: Err(fault), .. } => {
-            match fault {
-                SyncFault::Step(failure) | SyncFault::Transport(failure) | SyncFault::Closed(failure) => {
-                    Some(failure)
-                }
-                SyncFault::Gone => None,
+        Event::Synced { outcome: Err(fault), .. } => match fault {
+            SyncFault::Step(failure) | SyncFault::Transport(failure) | SyncFault::Closed(failure) => {
+                Some(failure)
             }
-        }
+            SyncFault::Gone => None,
+        },
         _ => None,
     }
 }
@@ -127,6 +124,7 @@ pub(crate) fn redact_session(redactor: &Redactor, session: &mut UISession) {
 #[cfg(test)]
 mod tests {
     use lilt_api::{ObjectMeta, UIBuildTerminated, UIResourceStatus};
+    use lilt_engine::Owner;
     use lilt_model::Timestamp;
     use lilt_model::secret::Secret;
     use lilt_model::timeline::{Outcome, Stage, StageKind};
@@ -147,8 +145,12 @@ mod tests {
     fn stage_details_and_update_records_are_redacted() {
         let hidden = "[redacted secret db:pw]";
         let detail = "login -p hunter2".to_owned();
-        let mut event =
-            Event::StageBegan { resource: "web".into(), update: 1, stage: StageKind::Run, detail };
+        let mut event = Event::StageBegan {
+            owner: Owner::Resource("web".into()),
+            update: 1,
+            stage: StageKind::Run,
+            detail,
+        };
         redact_event(&redactor(), &mut event);
         let Event::StageBegan { detail, .. } = event else { panic!("another event") };
         assert_eq!(detail, format!("login -p {hidden}"));

@@ -35,8 +35,6 @@ use crate::tasks::{Section, Tasks};
 const EVENTS: usize = 1024;
 /// Events taken into one turn, so that readers see something even under a flood.
 const DRAINED: usize = 4096;
-/// How long a turn waits for events that belong into it: a task that tells one may have been cancelled.
-const COMPANIONS: Duration = Duration::from_millis(50);
 /// How long after a load of the Tiltfile the code that ran then is given back.
 const QUIET: Duration = Duration::from_secs(2);
 /// Everything that runs must have ended by then. A shell prompt that takes longer feels broken.
@@ -110,7 +108,6 @@ pub async fn run(
         recording,
         loaded: None,
         object_queries: ObjectQueries::new(),
-        awaited: 0,
     };
     session.apply_now(Event::Started);
     let ended = loop {
@@ -134,7 +131,6 @@ pub async fn run(
             let Ok(event) = incoming.try_recv() else { break };
             session.apply_event(event);
         }
-        session.take_companions(&mut incoming).await;
     };
     if matches!(ended, SessionOutcome::Verdict(_)) {
         session.drain_final_logs(&mut incoming, &cancel).await;
@@ -165,8 +161,6 @@ struct Session {
     /// When the Tiltfile was last loaded, until what only that needed was given back.
     loaded: Option<tokio::time::Instant>,
     object_queries: ObjectQueries,
-    /// Events that belong into this turn and have not come yet.
-    awaited: usize,
 }
 
 impl Session {
@@ -175,22 +169,7 @@ impl Session {
         lilt_host::memory::release_code_pages();
     }
 
-    /// What belongs into the same turn is on its way: two tasks tell of parts of one burst of saves.
-    async fn take_companions(&mut self, incoming: &mut mpsc::Receiver<Stamped>) {
-        while self.awaited > 0 {
-            match tokio::time::timeout(COMPANIONS, incoming.recv()).await {
-                Ok(Some(event)) => self.apply_event(event),
-                _ => self.awaited = 0,
-            }
-        }
-    }
-
-    fn apply_event(&mut self, Stamped { at, event, companions }: Stamped) {
-        // The first of them says how many are to come.
-        self.awaited = match self.awaited {
-            0 => companions,
-            awaited => awaited - usize::from(companions > 0),
-        };
+    fn apply_event(&mut self, Stamped { at, event }: Stamped) {
         let is_load = matches!(event, Event::Loaded { .. });
         if is_load || matches!(event, Event::Started) {
             // What a start or a load needs is not what comes next needs; and once more when that is done.

@@ -3,7 +3,6 @@
 mod alarm;
 mod cluster;
 mod drift;
-mod files;
 mod images;
 mod load;
 mod notices;
@@ -14,7 +13,7 @@ mod update;
 
 use lilt_model::{ResourceName, Timestamp};
 
-use crate::controllers::{command, port_forward};
+use crate::controllers::{command, file_watch, live_update, port_forward};
 use crate::event::Event;
 use crate::objects;
 use crate::outage;
@@ -25,9 +24,16 @@ use crate::telemetry;
 use crate::timeline;
 
 pub(crate) use drift::{ask_for_base, corrects as corrects_drift, lacks_base};
-pub(crate) use load::{clean_up, forget as forget_tiltfile, request as request_load, wanted_watches};
+pub(crate) use images::{
+    note as note_image_changes, save as save_number, tell_blind as note_unwatched_changes,
+};
+pub(crate) use load::{
+    clean_up, forget as forget_tiltfile, request as request_load,
+    request_for_changes as request_load_for_changes, wanted_watches,
+};
 pub(crate) use request::{cancel, requested, set_args};
 pub(crate) use switch::note_cluster;
+pub(crate) use update::{finish as finish_update, take as take_update};
 
 pub fn apply(state: &mut State, at: Timestamp, event: Event) {
     state.now = at;
@@ -43,14 +49,16 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             load::ended(state, load, files, contents, outcome);
         }
         Event::LoadIsSlow { load, activity, files } => load::is_slow(state, load, activity, files),
-        Event::Watching { watch, version } => files::watching(state, &watch, version),
-        Event::ChangesLost { watch } => files::lost(state, &watch),
-        Event::WatchTroubled { watch, failure } => files::troubled(state, &watch, &failure),
-        Event::FilesChanged { watch, paths, existence, written } => {
-            files::changed(state, watch, paths, &existence, written);
+        Event::Watching { watch, version } => file_watch::watching(state, &watch, version),
+        Event::ChangesLost { watch } => file_watch::changes_lost(state, &watch),
+        Event::WatchTroubled { watch, failure } => file_watch::troubled(state, &watch, &failure),
+        Event::FilesChanged { changes } => {
+            for changes in changes {
+                file_watch::changed(state, changes);
+            }
         }
-        Event::StageBegan { resource, update, stage, detail } => {
-            timeline::stage_began(state, &resource, update, stage, &detail);
+        Event::StageBegan { owner, update, stage, detail } => {
+            live_update::stage_began(state, &owner, update, stage, &detail);
         }
         Event::ImageBuilt { resource, update, image, reference } => {
             images::built(state, &resource, update, &image, reference);
@@ -59,8 +67,8 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::OutageOver { outage } => outage::over(state, outage),
         Event::Woke => alarm::woke(state),
         Event::UpdateEnded { resource, update, outcome } => update::ended(state, &resource, update, *outcome),
-        Event::Synced { resource, update, container, outcome } => {
-            update::synced(state, &resource, update, &container, outcome);
+        Event::Synced { owner, update, container, outcome } => {
+            live_update::synced(state, &owner, update, &container, outcome);
         }
         Event::UpdateCommandStarted { resource, update, image, pid } => {
             update::command_started(state, &resource, update, image.as_ref(), pid);
@@ -109,12 +117,6 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             objects::objects_coming(state, &name, run, &resource, Leftovers::objects(cluster, objects));
         }
         Event::ObjectsApplied { name, run, outcome } => objects::objects_applied(state, &name, run, outcome),
-        Event::ObjectSyncWaits { name, run, container, message } => {
-            objects::live_update_waits(state, &name, run, &container, message);
-        }
-        Event::ObjectSynced { name, run, container, outcome } => {
-            objects::live_update_synced(state, &name, run, &container, outcome);
-        }
         Event::ObjectImageBuilt { key, run, record, outcome } => {
             objects::image_ended(state, &key, run, record, outcome);
         }
@@ -132,7 +134,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
     match task {
         TaskId::Load(name) => load::broke(state, &name, failure),
         TaskId::Update(name) => update::broke(state, &name, failure),
-        TaskId::Sync(name, container) => update::sync_broke(state, &name, &container, failure),
+        TaskId::Sync(owner, container) => live_update::broke(state, &owner, &container, failure),
         TaskId::Command(owner) => command::broke(state, &owner, failure),
         TaskId::Probe(owner) => command::probe_broke(state, &owner, failure),
         TaskId::Forward(owner, slot) => port_forward::broke(state, &owner, slot, failure),
@@ -145,9 +147,6 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         TaskId::Prune => prune::ended(state),
         TaskId::Telemetry => telemetry::broke(state),
         TaskId::Apply(name) => objects::apply_broke(state, &name, failure),
-        TaskId::ObjectSync(name, _, container) => {
-            objects::live_update_broke(state, &name, &container, failure);
-        }
         TaskId::Image(key) => objects::image_broke(state, &key, failure),
         TaskId::Cluster(name) => objects::cluster_broke(state, &name, failure),
         TaskId::Repository(name) => objects::repository_broke(state, &name, failure),

@@ -4,5 +4,7 @@
 //! state), `plan` (state becomes tasks), `status` (what readers see). A controller does not reach into another one.
 
 pub(crate) mod command;
+pub(crate) mod file_watch;
+pub(crate) mod live_update;
 pub(crate) mod log_stream;
 pub(crate) mod port_forward;

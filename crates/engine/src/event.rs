@@ -50,15 +50,9 @@ pub enum Event {
         watch: WatchId,
         failure: Failure,
     },
+    /// Files were saved. One burst, as every watch of a group has seen it.
     FilesChanged {
-        watch: WatchId,
-        paths: Vec<PathBuf>,
-        /// Which of them are certain to be new, or gone.
-        #[serde(default, skip_serializing_if = "Existence::is_empty")]
-        existence: Existence,
-        /// When the newest of them was written, as far as files tell.
-        #[serde(default)]
-        written: Option<Timestamp>,
+        changes: Vec<FileChanges>,
     },
     /// Of what was deleted from these files, not everything can be told: only a build knows what is left.
     ChangesLost {
@@ -75,7 +69,7 @@ pub enum Event {
     },
     /// A running update has come to its next stage.
     StageBegan {
-        resource: ResourceName,
+        owner: Owner,
         update: u64,
         stage: StageKind,
         detail: String,
@@ -92,9 +86,9 @@ pub enum Event {
         resource: ResourceName,
         update: u64,
     },
-    /// One container of a live update is done.
+    /// One container of a live update has what it was given, or could not get it.
     Synced {
-        resource: ResourceName,
+        owner: Owner,
         update: u64,
         container: ContainerId,
         outcome: Result<(), SyncFault>,
@@ -261,20 +255,6 @@ pub enum Event {
         run: u64,
         outcome: Result<AppliedObjects, Failure>,
     },
-    /// One container of a `LiveUpdate` waits for what does not respond; why.
-    ObjectSyncWaits {
-        name: String,
-        run: u64,
-        container: ContainerId,
-        message: String,
-    },
-    /// One container of a `LiveUpdate` is done.
-    ObjectSynced {
-        name: String,
-        run: u64,
-        container: ContainerId,
-        outcome: Result<(), SyncFault>,
-    },
     /// The image of a `DockerImage` or a `CmdImage` was built, or could not be.
     ObjectImageBuilt {
         key: ObjectKey,
@@ -346,6 +326,31 @@ pub struct ProvidedRepository {
     pub fetched: Timestamp,
     /// Why it may be outdated.
     pub stale: Option<String>,
+}
+
+/// What one watch has seen of a burst of saves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChanges {
+    pub watch: WatchId,
+    pub paths: Vec<PathBuf>,
+    /// Which of them are certain to be new, or gone.
+    #[serde(default, skip_serializing_if = "Existence::is_empty")]
+    pub existence: Existence,
+    /// When the newest of them was written, as far as the file system knows.
+    #[serde(default)]
+    pub written: Option<Timestamp>,
+}
+
+impl FileChanges {
+    pub fn new(watch: WatchId, paths: Vec<PathBuf>) -> Self {
+        Self { watch, paths, existence: Existence::default(), written: None }
+    }
+}
+
+impl From<FileChanges> for Event {
+    fn from(changes: FileChanges) -> Self {
+        Event::FilesChanged { changes: vec![changes] }
+    }
 }
 
 /// Whose files a watch follows.
@@ -495,16 +500,6 @@ pub enum SyncFault {
     Closed(Failure),
     /// The container is gone; its successor will be brought up to date.
     Gone,
-}
-
-impl SyncFault {
-    /// Where it does not matter why files could not be copied.
-    pub(crate) fn or_transport(self) -> Self {
-        match self {
-            Self::Closed(failure) => Self::Transport(failure),
-            other => other,
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

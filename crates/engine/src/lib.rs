@@ -35,8 +35,8 @@ pub use controllers::log_stream::ContainerFilter;
 pub use controllers::port_forward::ForwardSlot;
 pub use dump::{all_notices, applied_objects, dump, notices};
 pub use event::{
-    AppliedObjects, BuiltReference, CommandExit, Deployed, Drift, Event, ForwardState, FoundCluster,
-    ProvidedRepository, SyncFault, UpdateOutcome, WatchId,
+    AppliedObjects, BuiltReference, CommandExit, Deployed, Drift, Event, FileChanges, ForwardState,
+    FoundCluster, ProvidedRepository, SyncFault, UpdateOutcome, WatchId,
 };
 pub use hold::{Dependency, Hold};
 pub use notices::Notices;

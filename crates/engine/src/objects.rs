@@ -12,9 +12,7 @@ mod command;
 mod disable;
 mod discovery;
 mod extension;
-mod files;
 mod images;
-mod live_update;
 mod notes;
 mod owners;
 mod pods;
@@ -33,7 +31,7 @@ use lilt_model::log::Level;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::controllers::{command as command_controller, log_stream, port_forward};
+use crate::controllers::{command as command_controller, file_watch, live_update, log_stream, port_forward};
 use crate::owner::Owner;
 use crate::plan::Plan;
 use crate::state::State;
@@ -48,25 +46,24 @@ pub(crate) use apply::{
 pub(crate) use building::{ImageRun, broke as image_broke, ended as image_ended};
 pub(crate) use cluster::{ClusterRun, broke as cluster_broke, looked as cluster_looked};
 pub(crate) use command::CommandStart;
+pub(crate) use disable::is_off as is_switched_off;
 pub use disable::parse_bool;
 pub(crate) use disable::resource_switched;
+pub(crate) use discovery::found as discovered_pods;
 pub(crate) use extension::{
     ExtensionRun, RepositoryRun, extension_broke, fetched as repository_fetched, found as extension_found,
     repository_broke,
 };
-pub(crate) use files::{
-    FileEvents, FilesRun, changed as files_changed, troubled as files_troubled, watching as files_watching,
-};
-pub(crate) use images::image_changed;
-pub(crate) use live_update::{
-    LiveRun, begin_all as begin_live_updates, broke as live_update_broke, synced as live_update_synced,
-    touch_all as touch_live_updates, waits as live_update_waits,
-};
+pub(crate) use images::{built_at as image_built_at, image_changed, image_map};
 pub(crate) use notes::{noted, show_notes, show_notes_on};
 pub(crate) use owners::gone as owner_gone;
-pub(crate) use pods::{cluster_connected, cluster_named, cluster_trouble, named_pod, pod_changed};
+pub(crate) use pods::{
+    cluster_connected, cluster_named, cluster_trouble, discovery_namespaces, named_pod, pod_changed,
+};
 pub use projection::project_object;
-pub(crate) use references::{changed, set_references};
+pub(crate) use references::{
+    Reference, changed, live_updates_of, of as references_of, set_references, watches_of,
+};
 pub(crate) use tiltfile::tiltfile_status;
 pub(crate) use toggle::ToggleRun;
 pub(crate) use trigger::Triggers;
@@ -124,7 +121,7 @@ pub(crate) enum Origin {
 pub(crate) enum Run {
     Nothing,
     Command(Box<CommandStart>),
-    Files(FilesRun),
+    FileWatch,
     Toggle(ToggleRun),
     /// Another one is reached.
     Cluster(Box<ClusterRun>),
@@ -136,7 +133,7 @@ pub(crate) enum Run {
     Forward,
     Apply(ApplyRun),
     Image(ImageRun),
-    Live(Box<LiveRun>),
+    LiveUpdate,
 }
 
 impl Objects {
@@ -148,6 +145,11 @@ impl Objects {
 
     pub(crate) fn take_touched(&mut self) -> BTreeSet<ObjectKey> {
         std::mem::take(&mut self.touched)
+    }
+
+    /// The touched objects of a kind.
+    pub(crate) fn touched_of_kind(&self, kind: ObjectKind) -> Vec<ObjectKey> {
+        self.touched.iter().filter(|key| key.kind == kind).cloned().collect()
     }
 
     /// Returns whether some object needs the cluster.
@@ -247,19 +249,19 @@ fn remove(state: &mut State, key: &ObjectKey) -> Option<ObjectRecord> {
     state.objects.touch(key);
     match &made.run {
         Run::Command(_) => command_controller::stop(state, &Owner::from(key)),
+        Run::FileWatch => file_watch::forget_object(state, key),
+        Run::LiveUpdate => live_update::forget_object(state, key),
         Run::Forward => port_forward::forget(state, &Owner::from(key)),
         Run::Tiltfile => tiltfile::gone(state, key),
         Run::Apply(_) => apply::gone(state, key, &made),
         Run::Nothing
-        | Run::Files(_)
         | Run::Toggle(_)
         | Run::Cluster(_)
         | Run::Repository(_)
         | Run::Extension(_)
         | Run::Discovery
         | Run::LogStream
-        | Run::Image(_)
-        | Run::Live(_) => {}
+        | Run::Image(_) => {}
     }
     if pods::KINDS.contains(&key.kind) {
         crate::apply::note_cluster(state);
@@ -337,7 +339,7 @@ impl Run {
         match kind {
             ObjectKind::Cluster => Run::Cluster(Box::default()),
             ObjectKind::Cmd => Run::Command(Box::default()),
-            ObjectKind::FileWatch => Run::Files(FilesRun::default()),
+            ObjectKind::FileWatch => Run::FileWatch,
             ObjectKind::ToggleButton => Run::Toggle(ToggleRun::default()),
             ObjectKind::ExtensionRepo => Run::Repository(RepositoryRun::default()),
             ObjectKind::Extension => Run::Extension(ExtensionRun::default()),
@@ -347,7 +349,7 @@ impl Run {
             ObjectKind::PortForward => Run::Forward,
             ObjectKind::KubernetesApply => Run::Apply(ApplyRun::default()),
             ObjectKind::CmdImage | ObjectKind::DockerImage => Run::Image(ImageRun::default()),
-            ObjectKind::LiveUpdate => Run::Live(Box::default()),
+            ObjectKind::LiveUpdate => Run::LiveUpdate,
             ObjectKind::ConfigMap
             | ObjectKind::DockerComposeLogStream
             | ObjectKind::DockerComposeService
@@ -373,14 +375,14 @@ fn reconsider(state: &mut State, key: &ObjectKey) {
         Run::Nothing => {}
         Run::Cluster(_) => cluster::reconsider(state, key),
         Run::Command(_) => command::reconsider(state, key),
-        Run::Files(_) => files::reconsider(state, key),
+        Run::FileWatch => file_watch::reconcile_object(state, key),
         Run::Toggle(_) => toggle::reconsider(state, key),
         Run::Repository(_) => extension::reconsider_repository(state, key),
         Run::Extension(_) => extension::reconsider(state, key),
         Run::Tiltfile => tiltfile::reconsider(state, key),
         Run::Apply(_) => apply::reconsider(state, key),
         Run::Image(_) => building::reconsider(state, key),
-        Run::Live(_) => live_update::reconsider(state, key),
+        Run::LiveUpdate => live_update::reconcile_object(state, key),
         Run::Discovery | Run::LogStream | Run::Forward => pods::follow(state, key),
     }
 }
@@ -395,11 +397,11 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
         Run::Extension(run) => extension::plan(key, run),
         Run::Apply(run) => apply::plan(state, key, run),
         Run::Image(run) => building::plan(state, key, &made.object, run),
-        Run::Live(run) => live_update::plan(state, key, made, run),
+        Run::LiveUpdate => live_update::plan(state, &Owner::from(key)),
         Run::Forward => port_forward::plan(state, &Owner::from(key)),
         Run::LogStream => log_stream::plan(state, &Owner::from(key)),
         Run::Command(_) => command_controller::plan(state, &Owner::from(key)),
-        Run::Files(run) => files::plan(state, key, run),
+        Run::FileWatch => file_watch::plan(state, &Owner::from(key)),
     }
 }
 

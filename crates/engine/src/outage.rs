@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use lilt_api::ObjectKey;
 use lilt_model::log::Level;
 use lilt_model::{ClusterName, Failure, ResourceName, Timestamp, Unreachable};
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
+use crate::controllers::live_update;
 use crate::hold::Hold;
 use crate::state::{Mode, ResourceState, RunningUpdate, State};
 
@@ -38,22 +40,30 @@ pub(crate) struct OutageState {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct PendingRetry {
     pub(crate) cause: Cause,
+    awaited: AwaitedOutage,
+}
+
+/// What somebody waits for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct AwaitedOutage {
     outage: Outage,
     message: String,
+    /// When the first attempt began.
     since: Timestamp,
+    /// How many attempts in a row failed because of it, besides the first.
     attempts: u32,
 }
 
 impl PendingRetry {
     /// Why it does not begin yet.
     pub(crate) fn hold(&self, state: &State) -> Option<Hold> {
-        let hold =
-            || Hold::Outage { unreachable: self.outage.unreachable.clone(), message: self.message.clone() };
-        state.outages.contains_key(&self.outage).then(hold)
+        let AwaitedOutage { outage, message, .. } = &self.awaited;
+        let hold = || Hold::Outage { unreachable: outage.unreachable.clone(), message: message.clone() };
+        state.outages.contains_key(outage).then(hold)
     }
 }
 
-/// An update ended: whether it begins again by itself.
+/// Records that an update ended, and whether it begins again by itself.
 pub(crate) fn note(
     state: &mut State,
     name: &ResourceName,
@@ -61,74 +71,114 @@ pub(crate) fn note(
     failure: Option<&Failure>,
 ) {
     forget(state, name);
-    let (now, mode) = (state.now, state.options.mode);
-    let failed =
-        failure.and_then(|failure| Some((failure, outage_of(state, name, failure.unreachable()?.clone()))));
-    let Some(resource) = state.resources.get_mut(name) else { return };
-    let before = resource.again.take();
-    let Some((failure, outage)) = failed else { return };
-    let since = before.as_ref().map_or(update.started, |before| before.since);
-    if mode == Mode::Ci && now.since(since) >= CI_LIMIT {
+    let before = state.resources.get_mut(name).and_then(|resource| resource.again.take());
+    let before = before.map(|before| before.awaited);
+    let cluster = state.cluster_of(name);
+    let awaited = failure.and_then(|failure| wait(state, cluster, name, before, update.started, failure));
+    if let (Some(awaited), Some(resource)) = (awaited, state.resources.get_mut(name)) {
+        resource.again = Some(Box::new(PendingRetry { cause: update.cause.clone(), awaited }));
+        state.touch(name);
+    }
+}
+
+/// Records why an attempt of an object failed that began at `started`: it is repeated when that is over.
+///
+/// `resource` is whose log says so.
+pub(crate) fn note_object(
+    state: &mut State,
+    key: &ObjectKey,
+    cluster: ClusterName,
+    resource: &ResourceName,
+    started: Timestamp,
+    failure: &Failure,
+) {
+    let before = state.retries.remove(key);
+    if let Some(before) = &before
+        && state.outages.contains_key(&before.outage)
+    {
+        // Another part of the same attempt has failed before.
+        state.retries.insert(key.clone(), before.clone());
         return;
     }
-    let again = PendingRetry {
-        cause: update.cause.clone(),
-        outage,
-        message: failure.message.clone(),
-        since,
-        attempts: before.map_or(0, |before| before.attempts.saturating_add(1)),
-    };
-    await_end(state, name, again, failure);
+    if let Some(awaited) = wait(state, cluster, resource, before, started, failure) {
+        state.retries.insert(key.clone(), awaited);
+    }
+}
+
+/// Waits for the end of an outage, if that is why something failed.
+fn wait(
+    state: &mut State,
+    cluster: ClusterName,
+    resource: &ResourceName,
+    before: Option<AwaitedOutage>,
+    started: Timestamp,
+    failure: &Failure,
+) -> Option<AwaitedOutage> {
+    let outage = known_outage(state, cluster, failure.unreachable()?.clone());
+    let since = before.as_ref().map_or(started, |before| before.since);
+    if state.options.mode == Mode::Ci && state.now.since(since) >= CI_LIMIT {
+        return None;
+    }
+    let attempts = before.map_or(0, |before| before.attempts.saturating_add(1));
+    let id = state.next_sequence();
+    let condition = outage.unreachable.return_condition();
+    state.note(resource, Level::Info, format!("It begins again by itself when {condition}"));
+    let new = || OutageState { id, attempts, immediate: false, since, failure: failure.clone() };
+    state.outages.entry(outage.clone()).or_insert_with(new);
+    state.touch_session();
+    Some(AwaitedOutage { outage, message: failure.message.clone(), since, attempts })
 }
 
 /// Returns the known outage of the same dependency, or else a new one: all images of a registry wait for one answer.
-fn outage_of(state: &State, name: &ResourceName, unreachable: Unreachable) -> Outage {
-    let cluster = state.cluster_of(name);
+fn known_outage(state: &State, cluster: ClusterName, unreachable: Unreachable) -> Outage {
     let is_same = |it: &&Outage| it.cluster == cluster && it.unreachable.is_same(&unreachable);
     let known = state.outages.keys().find(is_same).cloned();
     known.unwrap_or(Outage { cluster, unreachable })
 }
 
-fn await_end(state: &mut State, name: &ResourceName, again: PendingRetry, failure: &Failure) {
-    let id = state.next_sequence();
-    let awaited = || OutageState {
-        id,
-        attempts: again.attempts,
-        immediate: false,
-        since: again.since,
-        failure: failure.clone(),
-    };
-    state.outages.entry(again.outage.clone()).or_insert_with(awaited);
-    let condition = again.outage.unreachable.return_condition();
-    state.note(name, Level::Info, format!("It begins again by itself when {condition}"));
-    if let Some(resource) = state.resources.get_mut(name) {
-        resource.again = Some(Box::new(again));
-    }
-    state.touch_session();
-    state.touch(name);
-}
-
-/// A resource waits for nothing any more. What nobody waits for is not asked for.
+/// A resource waits for nothing any more.
 pub(crate) fn forget(state: &mut State, name: &ResourceName) {
     let again = state.resources.get(name).and_then(|resource| resource.again.as_ref());
-    let Some(outage) = again.map(|again| again.outage.clone()) else { return };
-    let waits = |resource: &ResourceState| resource.again.as_ref().is_some_and(|it| it.outage == outage);
-    let awaited = state.resources.iter().any(|(other, resource)| other != name && waits(resource));
-    if !awaited && state.outages.remove(&outage).is_some() {
+    let Some(outage) = again.map(|again| again.awaited.outage.clone()) else { return };
+    let awaits = |(other, resource): (&ResourceName, &ResourceState)| {
+        other != name && resource.again.as_ref().is_some_and(|it| it.awaited.outage == outage)
+    };
+    let is_awaited =
+        state.resources.iter().any(awaits) || state.retries.values().any(|it| it.outage == outage);
+    drop_unless_awaited(state, &outage, is_awaited);
+}
+
+/// An object waits for nothing any more.
+pub(crate) fn forget_object(state: &mut State, key: &ObjectKey) {
+    let Some(AwaitedOutage { outage, .. }) = state.retries.remove(key) else { return };
+    let awaits =
+        |resource: &ResourceState| resource.again.as_ref().is_some_and(|it| it.awaited.outage == outage);
+    let is_awaited =
+        state.resources.values().any(awaits) || state.retries.values().any(|it| it.outage == outage);
+    drop_unless_awaited(state, &outage, is_awaited);
+}
+
+fn drop_unless_awaited(state: &mut State, outage: &Outage, is_awaited: bool) {
+    if !is_awaited && state.outages.remove(outage).is_some() {
         state.touch_session();
     }
 }
 
-/// It answers, or it is time to see for ourselves.
+/// The dependency responds, or it is time for an attempt.
 pub(crate) fn over(state: &mut State, id: u64) {
     let found = state.outages.iter().find(|(_, awaited)| awaited.id == id).map(|(outage, _)| outage.clone());
     let Some(outage) = found else { return };
     state.outages.remove(&outage);
-    // Also those that were about to begin when another one found it away again.
-    let waits = |resource: &ResourceState| resource.again.as_ref().is_some_and(|it| it.outage == outage);
-    let waiting = state.resources.values().filter(|it| waits(it)).map(|it| it.spec.name.clone());
+    // Also those that were about to begin when another one found it unreachable again.
+    let waits =
+        |resource: &&ResourceState| resource.again.as_ref().is_some_and(|it| it.awaited.outage == outage);
+    let waiting = state.resources.values().filter(waits).map(|it| it.spec.name.clone());
     for name in waiting.collect::<Vec<_>>() {
         state.touch(&name);
+    }
+    let waiting = state.retries.iter().filter(|(_, awaited)| awaited.outage == outage);
+    for key in waiting.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+        live_update::retry_object(state, &key);
     }
     state.touch_session();
 }

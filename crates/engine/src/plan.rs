@@ -1,28 +1,25 @@
 //! Which tasks should be running now.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use lilt_model::files::{Contents, FileSet, IgnoreRule, Manner};
-use lilt_model::image::{ImageTarget, LiveUpdate};
+use lilt_model::files::WatchOptions;
 use lilt_model::kubernetes::{KubernetesResource, ObjectScope};
 use lilt_model::resource::Body;
 use lilt_model::settings::DriftPolicy;
 use lilt_model::{ClusterName, ImageName, ResourceName};
 
-use crate::controllers::{command, log_stream, port_forward};
+use crate::controllers::{command, file_watch, live_update, log_stream, port_forward};
 use crate::event::WatchId;
 use crate::objects::plan_object;
 use crate::outage::OutageState;
 use crate::owner::Owner;
-use crate::schedule::live_updates_above;
 use crate::state::{
     BodyState, Cleanup, ClusterState, ImageState, KubernetesState, ResourceState, RunningUpdate, State,
     TiltfileState, UpdateKind,
 };
-use crate::task::{Inspection, SyncJob, SyncTask, Task, TaskId};
+use crate::task::{Inspection, Task, TaskId};
 use crate::telemetry;
 
 /// The tasks that should be running, each in its slot.
@@ -106,11 +103,8 @@ pub fn plan_session(state: &State) -> Plan {
     let mut plan = Plan::new();
     for (name, tiltfile) in state.all_tiltfiles() {
         plan.extend(load_task(state, &name, tiltfile));
-        if !tiltfile.files.is_empty() {
-            let (files, contents) = (tiltfile.files.clone(), tiltfile.contents.clone());
-            let (version, manner) = (tiltfile.watch_version, Manner::default());
-            let watch = WatchId::Tiltfile(name);
-            plan.insert(Task::Watch { watch, version, files, contents, manner });
+        if !tiltfile.watch.files().is_empty() {
+            plan.insert(file_watch::task(WatchId::Tiltfile(name), &tiltfile.watch, WatchOptions::default()));
         }
     }
     for (name, cluster) in state.clusters.iter() {
@@ -170,11 +164,7 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
     let Some(resource) = state.resources.get(name).filter(|resource| !resource.disabled) else {
         return plan;
     };
-    for (id, watch) in &resource.watches {
-        let (version, files, manner) = (watch.version, watch.files.clone(), manner(resource, id));
-        let contents = Contents::default();
-        plan.insert(Task::Watch { watch: id.clone(), version, files, contents, manner });
-    }
+    plan.extend(file_watch::plan(state, &Owner::from(name)).into_values());
     plan.extend(resource.update.as_ref().and_then(|update| update_task(name, update)));
     match (&resource.spec.body, &resource.body) {
         (Body::Local(_), BodyState::Local(_)) => {
@@ -186,35 +176,6 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
         _ => {}
     }
     plan
-}
-
-/// How a resource is told of changes. Steps in containers must find all files of a burst there, or none, whichever images they
-/// are of; and folders that are copied are copied with their modes.
-fn manner(resource: &ResourceState, id: &WatchId) -> Manner {
-    let (Body::Kubernetes(spec), WatchId::Image(_, image)) = (&resource.spec.body, id) else {
-        return Manner::default();
-    };
-    let Some(image) = spec.image(image) else { return Manner::default() };
-    let others = spec.images.iter().filter(|other| other.live_update.is_some() && other.name != image.name);
-    let group = others.map(|_| resource.spec.name.as_str().to_owned()).next();
-    let above = live_updates_above(spec, image).into_iter();
-    let updates = std::iter::once(image).chain(above).filter_map(|image| image.live_update.as_ref());
-    manner_of(updates, group)
-}
-
-/// What live updates make of changes asks for this.
-pub(crate) fn manner_of<'a>(
-    updates: impl Iterator<Item = &'a LiveUpdate> + Clone,
-    group: Option<String>,
-) -> Manner {
-    let together: BTreeSet<&PathBuf> = updates.clone().flat_map(LiveUpdate::step_paths).collect();
-    let modes: BTreeSet<&PathBuf> = updates.flat_map(|it| &it.syncs).map(|sync| &sync.local).collect();
-    let group = group.filter(|_| !together.is_empty());
-    Manner {
-        together: together.into_iter().cloned().collect(),
-        group,
-        modes: modes.into_iter().cloned().collect(),
-    }
 }
 
 fn update_task(name: &ResourceName, update: &RunningUpdate) -> Option<Task> {
@@ -238,7 +199,7 @@ fn plan_kubernetes(
     plan.extend(log_stream::plan(state, &owner).into_values());
     plan.extend(port_forward::plan(state, &owner).into_values());
     plan.extend(inspection(state, resource, spec, kubernetes));
-    plan_syncs(resource, spec, kubernetes, plan);
+    plan.extend(live_update::plan(state, &owner).into_values());
 }
 
 /// Whether objects that became others are still what was applied.
@@ -269,48 +230,4 @@ fn inspection(
         merge: state.settings.server_side_apply,
     };
     Some(Task::Inspect { resource: resource.spec.name.clone(), inspection: Box::new(inspection) })
-}
-
-/// One task per container that takes changes in place, with the changes that the running update gives it.
-fn plan_syncs(
-    resource: &ResourceState,
-    spec: &KubernetesResource,
-    kubernetes: &KubernetesState,
-    plan: &mut Plan,
-) {
-    let run = kubernetes.live_update.as_ref().zip(resource.update.as_ref());
-    for image in &spec.images {
-        let Some(live_update) = &image.live_update else { continue };
-        let Some(known) = kubernetes.images.get(&image.name) else { continue };
-        for (id, progress) in &known.containers {
-            let job = run.and_then(|(run, update)| {
-                let job = run.jobs.get(id)?;
-                let cause = (run.speaker == *id).then(|| update.cause.clone());
-                let everything = job.everything.then(|| ignored(spec, image));
-                Some(SyncJob { update: update.id, cause, paths: job.paths.clone(), everything })
-            });
-            let task = SyncTask {
-                pod: progress.pod.clone(),
-                container: progress.name.clone(),
-                id: id.clone(),
-                agent: progress.agent,
-                without_agent: spec.without_agent,
-                live_update: live_update.clone(),
-                given_up: progress.given_up,
-                job,
-            };
-            plan.insert(Task::Sync { resource: resource.spec.name.clone(), task: Box::new(task) });
-        }
-    }
-}
-
-/// No files, but for what is ignored of those of an image and of all that it is built on: a sync may begin in any of these.
-fn ignored(spec: &KubernetesResource, image: &ImageTarget) -> FileSet {
-    let mut ignores: Vec<IgnoreRule> = Vec::new();
-    for rule in spec.with_bases(image).into_iter().flat_map(|image| &image.files.ignores) {
-        if !ignores.contains(rule) {
-            ignores.push(rule.clone());
-        }
-    }
-    FileSet::new(Vec::new(), ignores)
 }

@@ -17,11 +17,11 @@ use lilt_model::resource::Body;
 
 use crate::apply::ask_for_base;
 use crate::cause::Cause;
+use crate::controllers::live_update;
 use crate::hold::Hold;
-use crate::objects;
 use crate::outage::begins_again;
 use crate::prune;
-use crate::state::{BodyState, LiveUpdateRun, ResourceState, RunningUpdate, State, UpdateKind};
+use crate::state::{ResourceState, RunningUpdate, State, UpdateKind};
 
 use crate::timeline::{note_hold, record_start};
 pub(crate) use images::{delivered, is_same, sharers};
@@ -35,7 +35,7 @@ pub fn schedule(state: &mut State) {
     let touched = state.touched_now().cloned().collect();
     look_at(state, touched);
     start_queued(state);
-    objects::begin_live_updates(state);
+    live_update::begin_touched_objects(state);
     prune::begin_if_due(state);
 }
 
@@ -123,8 +123,8 @@ fn settle_want(state: &mut State, name: &ResourceName, want: Want) {
         Want::Files(_) => Some(Hold::Files),
         Want::Queue(_) if loading => Some(Hold::Tiltfile),
         Want::Queue(_) => Some(Hold::Slot { alone }),
-        Want::LiveUpdate(run, cause, snapshot) => {
-            start_live_update(state, name, *run, cause, snapshot);
+        Want::LiveUpdate(cause, snapshot) => {
+            start_live_update(state, name, cause, snapshot);
             return;
         }
     };
@@ -227,23 +227,19 @@ fn start(state: &mut State, name: &ResourceName) {
     state.touch(name);
 }
 
-fn start_live_update(
-    state: &mut State,
-    name: &ResourceName,
-    run: LiveUpdateRun,
-    cause: Cause,
-    snapshot: u64,
-) {
+fn start_live_update(state: &mut State, name: &ResourceName, cause: Cause, snapshot: u64) {
     let id = state.next_sequence();
     let now = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return };
+    let Some(kubernetes) = resource.kubernetes_mut() else { return };
+    let run = live_update::begin(kubernetes, id, &cause, now, snapshot);
     resource.update = Some(Box::new(RunningUpdate {
         id,
         cause,
         waited_since: resource.pending_since,
         started: now,
         snapshot,
-        kind: UpdateKind::Live,
+        kind: UpdateKind::Live(run),
         stages: Vec::new(),
         built: BTreeMap::new(),
         before: resource.before(),
@@ -252,9 +248,6 @@ fn start_live_update(
     let was_triggered = resource.triggered.take().is_some();
     resource.hold = None;
     resource.pending_since = None;
-    if let BodyState::Kubernetes(kubernetes) = &mut resource.body {
-        kubernetes.live_update = Some(run);
-    }
     if was_triggered {
         state.touch_session();
     }

@@ -29,23 +29,21 @@ use serde::{Deserialize, Serialize};
 use crate::task::{CleanupReason, Leftovers};
 
 use crate::controllers::command::Commands;
+use crate::controllers::file_watch::FileWatches;
+use crate::controllers::live_update::LiveUpdates;
 use crate::controllers::port_forward::PortForwards;
-use crate::event::WatchId;
 use crate::notices::Notices;
-use crate::objects::{FileEvents, Objects};
-use crate::outage::{Outage, OutageState};
+use crate::objects::Objects;
+use crate::outage::{AwaitedOutage, Outage, OutageState};
 use crate::owner::Owner;
 use crate::prune::PruneState;
 use crate::telemetry::TelemetryState;
 pub(crate) use clusters::{ClusterState, Clusters};
-pub(crate) use kubernetes::{
-    BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress,
-    Save, runs,
-};
+pub(crate) use kubernetes::{BuiltImage, Destination, ImageState, KubernetesState, Save, runs};
 pub(crate) use local::{LocalState, UpdateCommand};
 pub(crate) use queue::{Queue, Rank};
 pub use resource::FinishedUpdate;
-pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind, Watch};
+pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind};
 use resources::Resources;
 pub(crate) use tiltfile::{Load, TiltfileState};
 
@@ -164,6 +162,9 @@ pub struct State {
     /// What does not answer and is waited for.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) outages: BTreeMap<Outage, OutageState>,
+    /// Objects that retry when an outage is over. Resources have theirs in their own state.
+    #[serde(serialize_with = "crate::dump::pairs")]
+    pub(crate) retries: BTreeMap<ObjectKey, AwaitedOutage>,
     /// `ci` took too long.
     pub(crate) timed_out: bool,
     pub(crate) settled: Settled,
@@ -182,6 +183,8 @@ pub struct State {
     pub(crate) objects: Objects,
     pub(crate) commands: Commands,
     pub(crate) port_forwards: PortForwards,
+    pub(crate) file_watches: FileWatches,
+    pub(crate) live_updates: LiveUpdates,
     #[serde(skip)]
     records: Vec<(ResourceName, UpdateRecord)>,
     #[serde(skip)]
@@ -295,6 +298,9 @@ impl State {
             objects: Objects::default(),
             commands: Commands::default(),
             port_forwards: PortForwards::default(),
+            file_watches: FileWatches::default(),
+            live_updates: LiveUpdates::default(),
+            retries: BTreeMap::new(),
             records: Vec::new(),
             operations: Operations::default(),
         }
@@ -408,28 +414,6 @@ impl State {
     /// A load runs, which may change what is about to start.
     pub(crate) fn is_loading(&self) -> bool {
         self.all_tiltfiles().any(|(_, tiltfile)| tiltfile.loading.is_some())
-    }
-
-    /// What the watch that lilt itself keeps under this name has seen.
-    pub(crate) fn file_events(&self, name: &str) -> Option<&FileEvents> {
-        if let Some(tiltfile) = name.strip_prefix(WatchId::OF_TILTFILE)
-            && let Some(tiltfile) = self.tiltfile_named(&ResourceName::new(tiltfile))
-        {
-            return Some(&tiltfile.events);
-        }
-        let mut watches = self.resources.values().flat_map(|resource| &resource.watches);
-        watches.find(|(id, _)| id.name() == name).map(|(_, watch)| &watch.events)
-    }
-
-    pub(crate) fn file_events_mut(&mut self, watch: &WatchId) -> Option<&mut FileEvents> {
-        match watch {
-            WatchId::Tiltfile(name) => Some(&mut self.tiltfile_named_mut(name)?.events),
-            WatchId::Object(_) => None,
-            WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => {
-                let watch = self.resources.get_mut(name)?.watches.get_mut(watch)?;
-                Some(&mut watch.events)
-            }
-        }
     }
 
     /// Redacts more than the secrets of the Tiltfile: such as those that builds used, or that were declared earlier.

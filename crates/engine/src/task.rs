@@ -7,7 +7,7 @@ use std::time::Duration;
 use lilt_api::ObjectKey;
 use lilt_model::cluster::{Delivery, Pod, PodRef};
 use lilt_model::command::Command;
-use lilt_model::files::{Contents, FileSet, Manner};
+use lilt_model::files::{Contents, FileSet, WatchOptions};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef, ObjectScope};
 use lilt_model::locator::ImageLocator;
@@ -49,12 +49,10 @@ pub enum TaskId {
     Inspect(ResourceName),
     LogStream(Owner, PodRef),
     Forward(Owner, ForwardSlot),
-    Sync(ResourceName, ContainerId),
+    Sync(Owner, ContainerId),
     Cleanup(u64),
     /// What a `KubernetesApply` applies.
     Apply(String),
-    /// A container that a `LiveUpdate` brings up to date, with whose log it writes to.
-    ObjectSync(String, ResourceName, ContainerId),
     /// What a `DockerImage` or a `CmdImage` builds.
     Image(ObjectKey),
     /// What a `Cluster` reaches.
@@ -85,7 +83,7 @@ pub enum Task {
     },
     /// Follow files. The version grows when they become others. A file that no longer holds what it held
     /// counts as changed.
-    Watch { watch: WatchId, version: u64, files: FileSet, contents: Contents, manner: Manner },
+    Watch { watch: WatchId, version: u64, files: FileSet, contents: Contents, options: WatchOptions },
     /// Bring a resource up to date.
     Update { resource: ResourceName, update: u64, cause: Cause, job: Arc<UpdateJob> },
     /// Apply what a `KubernetesApply` says.
@@ -132,10 +130,8 @@ pub enum Task {
         forward: Forward,
         target: Option<ForwardTarget>,
     },
-    /// Copy changes into a container.
-    Sync { resource: ResourceName, task: Box<SyncTask> },
-    /// The same for a `LiveUpdate`; whose log it writes to.
-    ObjectSync { name: String, resource: ResourceName, task: Box<SyncTask> },
+    /// Copy changes into a container. `resource` is whose log it writes to.
+    Sync { owner: Owner, resource: ResourceName, task: Box<SyncTask> },
     /// Delete what is no longer wanted.
     Cleanup { cleanup: u64, resource: ResourceName, leftovers: Leftovers, reason: CleanupReason },
     /// Remove old images from the engine.
@@ -172,10 +168,7 @@ impl Task {
             Task::Inspect { resource, .. } => TaskId::Inspect(resource.clone()),
             Task::LogStream { owner, pod, .. } => TaskId::LogStream(owner.clone(), pod.reference()),
             Task::Forward { owner, slot, .. } => TaskId::Forward(owner.clone(), slot.clone()),
-            Task::Sync { resource, task } => TaskId::Sync(resource.clone(), task.id.clone()),
-            Task::ObjectSync { name, resource, task } => {
-                TaskId::ObjectSync(name.clone(), resource.clone(), task.id.clone())
-            }
+            Task::Sync { owner, task, .. } => TaskId::Sync(owner.clone(), task.id.clone()),
             Task::Cleanup { cleanup, .. } => TaskId::Cleanup(*cleanup),
             Task::Prune(_) => TaskId::Prune,
             Task::Telemetry(_) => TaskId::Telemetry,
@@ -190,9 +183,13 @@ impl Task {
             (Task::Watch { .. }, Task::Watch { .. }) => true,
             (Task::LogStream { resource: old, .. }, Task::LogStream { resource: new, .. }) => old == new,
             // One that was given up may never respond: its runner must end, and the connection with it.
-            (Task::Sync { task: old, .. }, Task::Sync { task: new, .. })
-            | (Task::ObjectSync { task: old, .. }, Task::ObjectSync { task: new, .. }) => {
-                old.given_up == new.given_up && old.without_agent == new.without_agent
+            (
+                Task::Sync { resource: old_resource, task: old, .. },
+                Task::Sync { resource, task: new, .. },
+            ) => {
+                old.given_up == new.given_up
+                    && old.without_agent == new.without_agent
+                    && old_resource == resource
             }
             (
                 Task::Forward { resource: old_resource, cluster: old_cluster, forward: old, .. },

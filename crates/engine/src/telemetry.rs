@@ -12,7 +12,7 @@ use lilt_model::settings::Telemetry;
 use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
 
-use crate::state::{RunningUpdate, State, UpdateKind};
+use crate::state::{RunningUpdate, State};
 use crate::task::Task;
 
 /// How many spans wait at most; the oldest are dropped first.
@@ -68,7 +68,7 @@ pub(crate) fn record_update(
     has_built: bool,
     is_successful: bool,
 ) {
-    if state.settings.telemetry.is_none() || update.kind == UpdateKind::Live {
+    if state.settings.telemetry.is_none() || update.kind.is_live() {
         return;
     }
     let Some(resource) = state.resources.get(name) else { return };

@@ -7,6 +7,7 @@ pub(crate) use lilt_model::timeline::Outcome;
 use lilt_model::timeline::{Stage, StageKind, UpdateRecord};
 use lilt_model::{Failure, ResourceName, Timestamp};
 
+use crate::cause::Cause;
 use crate::notices::Notices;
 use crate::runtime::{current_pods, newest_pod};
 use crate::state::{Load, ResourceState, RunningUpdate, State, UpdateKind};
@@ -21,12 +22,11 @@ pub(crate) fn record_start(state: &mut State, name: &ResourceName) {
     let redactor = state.redactor.clone();
     let Some(resource) = state.resources.get_mut(name) else { return };
     let saved = resource.saved.take();
-    let containers =
-        resource.kubernetes().and_then(|it| it.live_update.as_ref()).map_or(0, |it| it.jobs.len());
     let Some(update) = resource.update.as_mut() else { return };
     update.stages.extend(saved.and_then(|saved| detected(update, saved)));
     let first = match &update.kind {
-        UpdateKind::Live => {
+        UpdateKind::Live(run) => {
+            let containers = run.pending_count();
             let detail = if containers > 1 { format!("to {containers} containers") } else { String::new() };
             Some(Stage::new(StageKind::Send, detail, now))
         }
@@ -53,7 +53,7 @@ fn detected(update: &RunningUpdate, (at, noticed): (Timestamp, Timestamp)) -> Op
 }
 
 /// Redacted before it is shortened: a part of a value would not be recognized.
-fn shown(redactor: &Redactor, detail: &str) -> String {
+pub(crate) fn shown(redactor: &Redactor, detail: &str) -> String {
     let detail = redactor.redact(detail);
     match detail.char_indices().nth(LONGEST_DETAIL) {
         Some((end, _)) => format!("{}…", &detail[..end]),
@@ -85,7 +85,7 @@ fn with_running(state: &mut State, name: &ResourceName, id: u64, change: impl Fn
     state.touch(name);
 }
 
-fn close(stages: &mut [Stage], now: Timestamp) {
+pub(crate) fn close(stages: &mut [Stage], now: Timestamp) {
     for stage in stages.iter_mut().filter(|stage| stage.end.is_none()) {
         stage.end = Some(now);
     }
@@ -143,6 +143,27 @@ pub(crate) fn record_end(
         resource.rollout = deployed.then(|| Box::new(record.clone()));
     }
     state.tell_record(name, record);
+}
+
+/// A job of an object that belongs to a resource: its number, what caused it, and when it began.
+pub(crate) fn record_object_job(
+    state: &mut State,
+    resource: &ResourceName,
+    (update, cause, begin): (u64, &Cause, Timestamp),
+    stages: &[Stage],
+    outcome: Outcome,
+    failure: Option<&Failure>,
+) {
+    let record = UpdateRecord {
+        update,
+        cause: cause.headline(),
+        begin,
+        end: (outcome != Outcome::Running).then_some(state.now),
+        outcome,
+        error: failure.map(|failure| failure.message.clone()),
+        stages: stages.to_vec(),
+    };
+    state.tell_record(resource, record);
 }
 
 pub(crate) fn record_load(

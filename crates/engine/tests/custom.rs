@@ -3,7 +3,7 @@
 mod support;
 
 use lilt_api::ObjectKind;
-use lilt_engine::{Event, WatchId, project_resource_objects};
+use lilt_engine::{Event, FileChanges, WatchId, project_resource_objects};
 use lilt_model::Timestamp;
 use lilt_model::kubernetes::DiscoveryStrategy;
 use lilt_model::request::Request;
@@ -13,7 +13,7 @@ use support::*;
 fn save_deployment(script: &mut Script, name: &str) {
     let watch = WatchId::Deploy(name.into());
     let paths = vec![format!("/p/{name}.yaml").into()];
-    script.event(Event::FilesChanged { watch, paths, existence: Default::default(), written: None });
+    script.event(FileChanges::new(watch, paths).into());
 }
 
 fn shows(script: &Script, words: &str) -> bool {

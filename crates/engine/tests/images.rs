@@ -3,7 +3,7 @@
 mod support;
 
 use lilt_api::{ObjectKey, ObjectKind};
-use lilt_engine::{Event, Hold, Task, TaskId, UpdateJob, plan, project_resource_objects};
+use lilt_engine::{Event, FileChanges, Hold, Owner, Task, TaskId, UpdateJob, plan, project_resource_objects};
 use lilt_model::ContainerId;
 use lilt_model::files::IgnoreRule;
 use lilt_model::project::{Project, Settings};
@@ -79,12 +79,10 @@ fn one_save_is_one_build_whoever_hears_of_it_first() {
     let save = |script: &mut Script, resource: &str, written: i64| {
         let watch = lilt_engine::WatchId::Image(resource.into(), "app".into());
         let written = Some(lilt_model::Timestamp(written));
-        script.event(Event::FilesChanged {
-            watch,
-            paths: vec!["/p/app/x".into()],
-            existence: Default::default(),
-            written,
-        });
+        script.event(
+            FileChanges { watch, paths: vec!["/p/app/x".into()], existence: Default::default(), written }
+                .into(),
+        );
     };
     save(&mut script, "b", 1);
     shows(&script, "update b: 1 File Changed: [app/x] (build app, deploy)");
@@ -237,7 +235,8 @@ fn the_first_files_of_a_container_are_none_that_a_base_ignores() {
     }
     let mut script = Script::loaded(vec![resource]);
     script.connect().deploy("web", "one").pod(running("web", "web-1", "one", "c1"));
-    let task = plan(&script.state).remove(&TaskId::Sync("web".into(), ContainerId::new("c1")));
+    let task =
+        plan(&script.state).remove(&TaskId::Sync(Owner::Resource("web".into()), ContainerId::new("c1")));
     let Some(Task::Sync { task, .. }) = task else { panic!("{}", script.show()) };
     let ignores = task.job.and_then(|job| job.everything).expect("all files are brought in").ignores;
     assert_eq!(ignores, [rule("/p/web"), IgnoreRule::path("/p/.git"), rule("/p/base")]);

@@ -3,7 +3,7 @@
 mod support;
 
 use lilt_api::UpdateStatus;
-use lilt_engine::{Event, SyncFault, Task, TaskId, WatchId, plan};
+use lilt_engine::{Event, Owner, SyncFault, Task, TaskId, WatchId, plan};
 use lilt_model::cluster::{ContainerState, Pod, PodPhase, RestartPolicy};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::request::Request;
@@ -167,7 +167,7 @@ fn files_that_make_a_step_run_are_told_with_the_rest_of_their_burst() {
         let script = Script::loaded(vec![resource]);
         let watch = TaskId::Watch(WatchId::Image("web".into(), "web".into()));
         match plan(&script.state).remove(&watch) {
-            Some(Task::Watch { manner, .. }) => manner.together,
+            Some(Task::Watch { options, .. }) => options.batched,
             other => panic!("{other:?}"),
         }
     };
@@ -202,7 +202,7 @@ fn a_folder_in_the_place_of_another_and_its_mode_are_two_changes() {
 
 /// The task of the container `c1`.
 fn sync_task(script: &Script) -> Task {
-    let id = TaskId::Sync("web".into(), ContainerId::new("c1"));
+    let id = TaskId::Sync(Owner::Resource("web".into()), ContainerId::new("c1"));
     plan(&script.state).remove(&id).expect("it is connected")
 }
 
@@ -236,7 +236,7 @@ fn a_live_update_that_was_cancelled_ends_what_does_it() {
 fn a_runner_that_broke_is_replaced() {
     let mut script = save_during(running("web", "web-1", "one", "c1"));
     let broken = sync_task(&script);
-    let task = TaskId::Sync("web".into(), ContainerId::new("c1"));
+    let task = TaskId::Sync(Owner::Resource("web".into()), ContainerId::new("c1"));
     script.event(Event::TaskBroke { task, failure: Failure::internal("a bug") });
     assert!(!broken.continues(&sync_task(&script)));
 }
@@ -283,7 +283,7 @@ fn live_update_that_waits_for_its_cluster_shows_why() {
     let update = script.update_of("web").expect("it is copied");
     let mut stage = |stage, detail: &str| {
         let (resource, detail) = ("web".into(), detail.to_owned());
-        script.event(Event::StageBegan { resource, update, stage, detail });
+        script.event(Event::StageBegan { owner: Owner::Resource(resource), update, stage, detail });
         let shown = lilt_engine::project_resource(&script.state, &"web".into()).expect("it is declared");
         let reason = shown.status.waiting.map(|waiting| waiting.reason);
         (shown.status.update_status, reason, shown.metadata.annotations.get("lilt.dev/hold").cloned())

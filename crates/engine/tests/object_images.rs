@@ -3,7 +3,7 @@
 mod support;
 
 use lilt_api::{Object, ObjectKey, ObjectKind};
-use lilt_engine::{BuiltReference, Event, Task, TaskId, plan_object, project_object};
+use lilt_engine::{BuiltReference, Event, FileChanges, Task, TaskId, plan_object, project_object};
 use serde_json::{Value, json};
 use support::*;
 
@@ -59,12 +59,10 @@ fn an_image_is_built_after_those_it_builds_on_and_again_with_them() {
     assert_eq!(status(script, ObjectKind::DockerImage, "web")["ref"], "web:1");
     assert_eq!(build(script, "web"), None, "it is done");
     let watch = lilt_engine::WatchId::Object("image:base".into());
-    script.event(Event::FilesChanged {
-        watch,
-        paths: vec!["/p/base/a".into()],
-        existence: Default::default(),
-        written: None,
-    });
+    script.event(
+        FileChanges { watch, paths: vec!["/p/base/a".into()], existence: Default::default(), written: None }
+            .into(),
+    );
     built(script, "base", "2");
     built(script, "web", "2");
     assert_eq!(status(script, ObjectKind::ImageMap, "web")["image"], "web:2");

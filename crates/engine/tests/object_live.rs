@@ -3,11 +3,15 @@
 mod support;
 
 use lilt_api::{Object, ObjectKey, ObjectKind};
-use lilt_engine::{Event, SyncFault, SyncTask, Task, WatchId, apply, plan_object, project_object, schedule};
-use lilt_model::files::Manner;
+use lilt_engine::{
+    Event, FileChanges, Outage, Owner, SyncFault, SyncTask, Task, TaskId, WatchId, plan, plan_object,
+    project_object,
+};
+use lilt_model::files::WatchOptions;
 use lilt_model::project::{Project, Settings};
 use lilt_model::resource::Body;
-use lilt_model::{ContainerId, Failure};
+use lilt_model::timeline::{Outcome, StageKind};
+use lilt_model::{ClusterName, ContainerId, Failure, Unreachable};
 use serde_json::{Value, json};
 use support::*;
 
@@ -43,7 +47,11 @@ fn put_update(script: &mut Script, steps: Value) {
 
 fn save(script: &mut Script, path: &str) {
     let (watch, paths) = (WatchId::Object("files".into()), vec![path.into()]);
-    script.event(Event::FilesChanged { watch, paths, existence: Default::default(), written: None });
+    script.event(FileChanges::new(watch, paths).into());
+}
+
+fn own() -> Owner {
+    Owner::object(ObjectKind::LiveUpdate, "own")
 }
 
 /// What copies into its container.
@@ -53,15 +61,14 @@ fn task(script: &Script) -> Option<Task> {
 
 fn sync(script: &Script) -> SyncTask {
     match task(script) {
-        Some(Task::ObjectSync { task, .. }) => *task,
+        Some(Task::Sync { task, .. }) => *task,
         other => panic!("{other:?}"),
     }
 }
 
 fn synced(script: &mut Script, outcome: Result<(), SyncFault>) {
     let run = sync(script).job.expect("something is copied").update;
-    let (name, container) = ("own".to_owned(), ContainerId::new("c1"));
-    script.event(Event::ObjectSynced { name, run, container, outcome });
+    script.event(Event::Synced { owner: own(), update: run, container: ContainerId::new("c1"), outcome });
 }
 
 /// A step may hang for ever, and nobody would take up what the new specification says.
@@ -89,11 +96,11 @@ fn live_update_that_waits_for_its_cluster_says_so_until_it_is_done() {
     let run = sync(&script).job.expect("something is copied").update;
     let message = "the cluster gave no answer".to_owned();
     let expected = json!({"reason": "WaitingForCluster", "message": message});
-    let waits = |run: u64| Event::ObjectSyncWaits {
-        name: "own".to_owned(),
-        run,
-        container: ContainerId::new("c1"),
-        message: message.clone(),
+    let waits = |run: u64| Event::StageBegan {
+        owner: own(),
+        update: run,
+        stage: StageKind::Wait,
+        detail: message.clone(),
     };
     let waiting =
         |script: &Script| status(script, ObjectKind::LiveUpdate, "own")["containers"][0]["waiting"].clone();
@@ -189,14 +196,14 @@ fn a_live_update_brings_all_files_into_a_new_container_if_asked_for() {
     let job = |script: &Script| {
         let plan = plan_object(&script.state, &ObjectKey::new(ObjectKind::LiveUpdate, "own"));
         plan.into_values().find_map(|spec| match spec {
-            Task::ObjectSync { task, .. } => task.job,
+            Task::Sync { task, .. } => task.job,
             _ => None,
         })
     };
     let first = job(&script).expect("it begins");
     assert!(first.everything.is_some() && first.paths.is_empty(), "{first:?}");
-    let (name, run, container) = ("own".to_owned(), first.update, ContainerId::new("c1"));
-    script.event(Event::ObjectSynced { name, run, container, outcome: Ok(()) });
+    let (update, container) = (first.update, ContainerId::new("c1"));
+    script.event(Event::Synced { owner: own(), update, container, outcome: Ok(()) });
     assert_eq!(job(&script), None, "once");
 }
 
@@ -210,14 +217,14 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
     };
     watch(&mut script, "src");
     watch(&mut script, "more");
-    let manner = |script: &Script, name: &str| {
+    let options = |script: &Script, name: &str| {
         let plan = plan_object(&script.state, &ObjectKey::new(ObjectKind::FileWatch, name));
         match plan.into_values().next() {
-            Some(Task::Watch { manner, .. }) => manner,
+            Some(Task::Watch { options, .. }) => options,
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(manner(&script, "src"), Manner::default());
+    assert_eq!(options(&script, "src"), WatchOptions::default());
     let update = |execs: serde_json::Value, sources: &[&str]| {
         let sources: Vec<_> = sources.iter().map(|name| json!({"fileWatch": name})).collect();
         json!({"spec": {
@@ -226,10 +233,10 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
         }})
     };
     let folder = vec![std::path::PathBuf::from("/p/w")];
-    let copying = Manner { modes: folder.clone(), ..Manner::default() };
+    let copying = WatchOptions { modes: folder.clone(), ..WatchOptions::default() };
     put(&mut script, ObjectKind::LiveUpdate, "own", update(json!([]), &["src"]));
     assert!(script.state.take_touched().objects.contains(&ObjectKey::new(ObjectKind::FileWatch, "src")));
-    assert_eq!((manner(&script, "src"), manner(&script, "more")), (copying, Manner::default()));
+    assert_eq!((options(&script, "src"), options(&script, "more")), (copying, WatchOptions::default()));
     put(&mut script, ObjectKind::LiveUpdate, "own", update(json!([{"args": ["make"]}]), &["src", "more"]));
     let touched = script.state.take_touched().objects;
     assert!(
@@ -237,22 +244,17 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
             .into_iter()
             .all(|name| touched.contains(&ObjectKey::new(ObjectKind::FileWatch, name)))
     );
-    let together = Manner { together: folder.clone(), group: Some("LiveUpdate/own".into()), modes: folder };
-    assert_eq!((manner(&script, "src"), manner(&script, "more")), (together.clone(), together));
+    let together =
+        WatchOptions { batched: folder.clone(), group: Some("LiveUpdate/own".into()), modes: folder };
+    assert_eq!((options(&script, "src"), options(&script, "more")), (together.clone(), together));
 
-    // Both halves come into one turn, and so into one copy.
-    let saved = |name: &str| Event::FilesChanged {
-        watch: WatchId::Object(name.into()),
-        paths: vec![format!("/p/w/{name}/file").into()],
-        existence: Default::default(),
-        written: None,
-    };
-    apply(&mut script.state, lilt_model::Timestamp(9), saved("src"));
-    apply(&mut script.state, lilt_model::Timestamp(9), saved("more"));
-    schedule(&mut script.state);
+    // The watcher reports both halves in one event, and so they are copied at once.
+    let saved =
+        |name: &str| FileChanges::new(WatchId::Object(name.into()), vec![format!("/p/w/{name}/file").into()]);
+    script.event(Event::FilesChanged { changes: vec![saved("src"), saved("more")] });
     let plan = plan_object(&script.state, &ObjectKey::new(ObjectKind::LiveUpdate, "own"));
     let paths = plan.into_values().find_map(|spec| match spec {
-        Task::ObjectSync { task, .. } => task.job.map(|job| job.paths),
+        Task::Sync { task, .. } => task.job.map(|job| job.paths),
         _ => None,
     });
     assert_eq!(paths.expect("it begins").len(), 2);
@@ -262,7 +264,7 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
         keep_owned: false,
     });
     assert!(script.state.take_touched().objects.contains(&ObjectKey::new(ObjectKind::FileWatch, "more")));
-    assert_eq!(manner(&script, "more"), Manner::default());
+    assert_eq!(options(&script, "more"), WatchOptions::default());
 }
 
 #[test]
@@ -281,19 +283,19 @@ fn a_live_update_that_failed_is_made_up_for_with_the_next_save() {
     let job = |script: &Script| {
         let plan = plan_object(&script.state, &ObjectKey::new(ObjectKind::LiveUpdate, "own"));
         let jobs = plan.into_values().filter_map(|spec| match spec {
-            Task::ObjectSync { task, .. } => task.job,
+            Task::Sync { task, .. } => task.job,
             _ => None,
         });
         jobs.map(|job| (job.update, job.paths)).next()
     };
     let save = |script: &mut Script, path: &str| {
         let (watch, paths) = (WatchId::Object("files".into()), vec![path.into()]);
-        script.event(Event::FilesChanged { watch, paths, existence: Default::default(), written: None });
+        script.event(FileChanges::new(watch, paths).into());
         job(script).expect("it is copied")
     };
     let end = |script: &mut Script, run: u64, outcome| {
-        let (name, container) = ("own".to_owned(), ContainerId::new("c1"));
-        script.event(Event::ObjectSynced { name, run, container, outcome });
+        let container = ContainerId::new("c1");
+        script.event(Event::Synced { owner: own(), update: run, container, outcome });
     };
     let (run, _) = save(&mut script, "/p/w/src/a");
     end(&mut script, run, Err(SyncFault::Step(Failure::user("it broke"))));
@@ -305,4 +307,64 @@ fn a_live_update_that_failed_is_made_up_for_with_the_next_save() {
 
     put(&mut script, ObjectKind::LiveUpdate, "own", update("always"));
     assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["failed"]["reason"], "NotSupported");
+}
+
+#[test]
+fn live_update_is_retried_when_outage_is_over() {
+    let mut script = copying(json!([]));
+    save(&mut script, "/p/w/src/a");
+    let lost = || {
+        let failure = Failure::environment("the API server gave no answer").of_kind(Unreachable::Cluster);
+        Err(SyncFault::Transport(failure))
+    };
+    synced(&mut script, lost());
+    assert_eq!(sync(&script).job, None, "not before the cluster responds");
+    let outage = Outage { cluster: ClusterName::default(), unreachable: Unreachable::Cluster };
+    let awaited = |script: &Script| match plan(&script.state).remove(&TaskId::Outage(outage.clone())) {
+        Some(Task::Outage { id, attempts, .. }) => Some((id, attempts)),
+        _ => None,
+    };
+    let (id, _) = awaited(&script).expect("it is awaited");
+    script.event(Event::OutageOver { outage: id });
+    assert_eq!(awaited(&script), None);
+    assert_eq!(sync(&script).job.expect("it is retried").paths, [std::path::Path::new("/p/w/src/a")]);
+    synced(&mut script, lost());
+    let (id, attempts) = awaited(&script).expect("it is awaited again");
+    assert_eq!(attempts, 1, "the pauses grow");
+    script.event(Event::OutageOver { outage: id });
+    synced(&mut script, Ok(()));
+    assert_eq!((sync(&script).job, awaited(&script)), (None, None));
+
+    save(&mut script, "/p/w/src/b");
+    synced(&mut script, lost());
+    script.event(Event::ObjectDeleted {
+        key: ObjectKey::new(ObjectKind::LiveUpdate, "own"),
+        keep_owned: false,
+    });
+    assert_eq!(awaited(&script), None, "nobody waits for it");
+}
+
+#[test]
+fn live_update_of_resource_is_in_its_timeline() {
+    let mut script = copying(json!([]));
+    let mut update = Object::named("own");
+    let key = ObjectKey::new(ObjectKind::LiveUpdate, "own");
+    let (_, known) = project_object(&script.state, &key).expect("it is there");
+    update.content.insert("spec".to_owned(), known.content["spec"].clone());
+    update.annotate_if_absent("tilt.dev/resource", "w");
+    script.event(Event::ObjectPut { key, object: Box::new(update), uid: String::new() });
+    script.state.take_records();
+    save(&mut script, "/p/w/src/a");
+    let update = sync(&script).job.expect("something is copied").update;
+    let stage = StageKind::Write;
+    script.event(Event::StageBegan { owner: own(), update, stage, detail: String::new() });
+    synced(&mut script, Ok(()));
+    let records = script.state.take_records();
+    let told: Vec<_> = records.iter().map(|(name, it)| (name.as_str(), it.update, it.outcome)).collect();
+    assert_eq!(
+        told,
+        [("w", update, Outcome::Running), ("w", update, Outcome::Running), ("w", update, Outcome::Ok)]
+    );
+    let stages: Vec<_> = records[2].1.stages.iter().map(|stage| (stage.stage, stage.end.is_some())).collect();
+    assert_eq!(stages, [(StageKind::Send, true), (StageKind::Write, true)]);
 }

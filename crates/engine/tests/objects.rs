@@ -4,8 +4,8 @@ mod support;
 
 use lilt_api::{Object, ObjectKey, ObjectKind};
 use lilt_engine::{
-    ClusterSource, CommandExit, Event, FoundCluster, Owner, ProvidedRepository, Task, TaskId, WatchId, plan,
-    plan_object, project_object,
+    ClusterSource, CommandExit, Event, FileChanges, FoundCluster, Owner, ProvidedRepository, Task, TaskId,
+    WatchId, plan, plan_object, project_object,
 };
 use lilt_model::cluster::ClusterInfo;
 use lilt_model::{Failure, Timestamp};
@@ -113,19 +113,20 @@ fn a_command_follows_the_clicks_it_names_in_whatever_order_they_come() {
     put(script, ObjectKind::FileWatch, "files", json!({"spec": {"watchedPaths": ["src"]}}));
     assert_eq!(number(script, "c"), Some(first));
     let watch = WatchId::Object("files".into());
-    script.event(Event::FilesChanged {
-        watch: watch.clone(),
-        paths: vec!["/src/a".into()],
-        existence: Default::default(),
-        written: None,
-    });
+    script.event(
+        FileChanges {
+            watch: watch.clone(),
+            paths: vec!["/src/a".into()],
+            existence: Default::default(),
+            written: None,
+        }
+        .into(),
+    );
     let second = number(script, "c").filter(|second| *second != first).expect("a save starts it anew");
-    script.event(Event::FilesChanged {
-        watch,
-        paths: vec!["/src/a".into()],
-        existence: Default::default(),
-        written: None,
-    });
+    script.event(
+        FileChanges { watch, paths: vec!["/src/a".into()], existence: Default::default(), written: None }
+            .into(),
+    );
     assert_ne!(number(script, "c"), Some(second));
     let mut other = command;
     other["spec"]["args"] = json!(["other"]);
@@ -371,12 +372,15 @@ fn the_resources_of_an_extension_join_the_session_and_go_with_it() {
     script.save_tiltfile().load(vec![local("a"), local("c")]);
     assert_eq!(names(script), ["a", "b", "c"], "a load of one Tiltfile leaves what others declare");
     let watch = WatchId::Tiltfile("ext".into());
-    script.event(Event::FilesChanged {
-        watch,
-        paths: vec!["/repo/x/Tiltfile".into()],
-        existence: Default::default(),
-        written: None,
-    });
+    script.event(
+        FileChanges {
+            watch,
+            paths: vec!["/repo/x/Tiltfile".into()],
+            existence: Default::default(),
+            written: None,
+        }
+        .into(),
+    );
     loaded(script, "ext", vec![local("a")]);
     let error = status(script, ObjectKind::Tiltfile, "ext")["terminated"]["error"].clone();
     assert!(

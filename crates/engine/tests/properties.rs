@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lilt_api::{Object, ObjectKey};
 use lilt_engine::{
-    Entry, Event, Mode, Options, Owner, Plan, Recorder, State, SyncFault, Task, TaskId, UpdateJob, WatchId,
-    apply, dump, plan, plan_object, plan_resource, plan_session, project_object, replay, schedule,
+    Entry, Event, FileChanges, Mode, Options, Owner, Plan, Recorder, State, SyncFault, Task, TaskId,
+    UpdateJob, WatchId, apply, dump, plan, plan_object, plan_resource, plan_session, project_object, replay,
+    schedule,
 };
 use lilt_model::cluster::PodPhase;
 use lilt_model::request::{Request, TriggerReason};
@@ -179,7 +180,7 @@ impl World {
             .into_values()
             .filter_map(|task| match task {
                 Task::Update { resource: name, update, .. } => Some((name, update)),
-                Task::Sync { resource: name, task } => Some((name, task.job?.update)),
+                Task::Sync { owner: Owner::Resource(name), task, .. } => Some((name, task.job?.update)),
                 _ => None,
             })
             .collect()
@@ -288,7 +289,12 @@ impl World {
                 if let Some((resource, update)) = updates.get(which % updates.len().max(1)).cloned() {
                     let stage = if deploys { StageKind::Deploy } else { StageKind::Build };
                     self.begun.insert(update);
-                    self.event(Event::StageBegan { resource, update, stage, detail: String::new() });
+                    self.event(Event::StageBegan {
+                        owner: Owner::Resource(resource),
+                        update,
+                        stage,
+                        detail: String::new(),
+                    });
                 }
             }
             Step::Built(which, tag) => {
@@ -319,12 +325,7 @@ impl World {
             Step::SaveTiltfile => {
                 let paths = vec!["/p/Tiltfile".into()];
                 let watch = WatchId::Tiltfile(ResourceName::tiltfile());
-                self.event(Event::FilesChanged {
-                    watch,
-                    paths,
-                    existence: Default::default(),
-                    written: None,
-                });
+                self.event(FileChanges { watch, paths, existence: Default::default(), written: None }.into());
             }
             Step::Load(which, good) => self.load(which, good),
             Step::Connect => {
@@ -377,12 +378,10 @@ impl World {
         if plan(&self.state).contains_key(&TaskId::Watch(watch.clone())) {
             self.saved.insert(name.clone(), self.time + 1);
             let will_read = self.update_that_will_read_files(name);
-            self.event(Event::FilesChanged {
-                watch,
-                paths: vec![path.into()],
-                existence: Default::default(),
-                written: None,
-            });
+            self.event(
+                FileChanges { watch, paths: vec![path.into()], existence: Default::default(), written: None }
+                    .into(),
+            );
             if will_read.is_some() && self.updates().get(name) == will_read.as_ref() {
                 self.covered.insert(name.clone(), self.time);
             }
@@ -479,24 +478,24 @@ impl World {
     }
 
     fn sync(&mut self, which: usize, outcome: u8) {
-        let jobs: Vec<(ResourceName, ContainerId, u64)> = plan(&self.state)
+        let jobs: Vec<(Owner, ContainerId, u64)> = plan(&self.state)
             .into_values()
             .filter_map(|task| match task {
-                Task::Sync { resource, task } => Some((resource, task.id, task.job?.update)),
+                Task::Sync { owner, task, .. } => Some((owner, task.id, task.job?.update)),
                 _ => None,
             })
             .collect();
         if jobs.is_empty() {
             return;
         }
-        let (resource, container, update) = jobs[which % jobs.len()].clone();
+        let (owner, container, update) = jobs[which % jobs.len()].clone();
         let outcome = match outcome {
             0 => Err(SyncFault::Step(Failure::user("run failed"))),
             1 => Err(SyncFault::Transport(Failure::user("no tar"))),
             2 => Err(SyncFault::Gone),
             _ => Ok(()),
         };
-        self.event(Event::Synced { resource, update, container, outcome });
+        self.event(Event::Synced { owner, update, container, outcome });
     }
 
     /// Lets everything that runs succeed until nothing runs.

@@ -3,7 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{Event, Task, TaskId, UpdateOutcome, WatchId, project_resource};
+use lilt_engine::{Event, FileChanges, Task, TaskId, UpdateOutcome, WatchId, project_resource};
 use lilt_model::project::Project;
 use lilt_model::request::Request;
 use lilt_model::resource::{Resource, TriggerMode};
@@ -303,12 +303,10 @@ fn slow_load_shows_what_it_does_and_watches_what_it_runs() {
 
     // A save ends it and begins another one, which is not slow yet.
     let watch = WatchId::Tiltfile(tiltfile.clone());
-    script.event(Event::FilesChanged {
-        watch,
-        paths: vec!["/p/lib".into()],
-        existence: Default::default(),
-        written: None,
-    });
+    script.event(
+        FileChanges { watch, paths: vec!["/p/lib".into()], existence: Default::default(), written: None }
+            .into(),
+    );
     assert_ne!(script.running_load(), Some(load));
     assert_eq!(hold(&script), None);
     script.event(Event::LoadIsSlow { load, activity: "of the old one".into(), files: vec![] });

@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use lilt_engine::{Event, ImageJob, SyncFault, Task, TaskId, UpdateJob, plan};
+use lilt_engine::{Event, ImageJob, Owner, SyncFault, Task, TaskId, UpdateJob, plan};
 use lilt_model::cluster::ContainerState;
 use lilt_model::files::Existence;
 use lilt_model::timeline::StageKind;
@@ -76,7 +76,12 @@ fn file_created_around_a_build_is_remembered() {
         let mut script = session();
         script.trigger("web");
         let (resource, update) = ("web".into(), script.update_of("web").expect("it builds"));
-        script.event(Event::StageBegan { resource, update, stage: StageKind::Deploy, detail: String::new() });
+        script.event(Event::StageBegan {
+            owner: Owner::Resource(resource),
+            update,
+            stage: StageKind::Deploy,
+            detail: String::new(),
+        });
         script
     };
     let end = |script: &mut Script| {

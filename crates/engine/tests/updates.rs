@@ -3,7 +3,9 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{CommandExit, Event, Hold, Owner, Task, TaskId, WatchId, plan, project_resource};
+use lilt_engine::{
+    CommandExit, Event, FileChanges, Hold, Owner, Task, TaskId, WatchId, plan, project_resource,
+};
 use lilt_model::Timestamp;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::timeline::{Outcome, StageKind, UpdateRecord};
@@ -84,7 +86,7 @@ fn a_dependency_tells_how_far_it_is() {
     look(&script);
     let update = script.update_of("db").expect("it runs");
     let (stage, detail) = (StageKind::Build, "db".to_owned());
-    script.event(Event::StageBegan { resource: "db".into(), update, stage, detail });
+    script.event(Event::StageBegan { owner: Owner::Resource("db".into()), update, stage, detail });
     look(&script);
     script.deploy("db", "one");
     look(&script);
@@ -118,8 +120,12 @@ fn a_build_is_given_up_for_a_newer_save_until_it_is_deployed() {
     let second = script.update_of("w").expect("it runs");
     assert!(second > first);
     assert!(script.show().contains("update w: Initial Build (build w, deploy)"), "{}", script.show());
-    let stage =
-        |update, stage| Event::StageBegan { resource: "w".into(), update, stage, detail: String::new() };
+    let stage = |update, stage| Event::StageBegan {
+        owner: Owner::Resource("w".into()),
+        update,
+        stage,
+        detail: String::new(),
+    };
     script.event(stage(second, StageKind::Deploy));
     script.save_image("w", "w", "/p/w/b");
     assert_eq!(script.update_of("w"), Some(second), "too late");
@@ -133,7 +139,12 @@ fn a_build_is_given_up_for_a_newer_save_until_it_is_deployed() {
 fn build_begins(script: &mut Script) {
     let update = script.update_of("web").expect("it runs");
     let (resource, detail) = ("web".into(), "web".to_owned());
-    script.event(Event::StageBegan { resource, update, stage: StageKind::Build, detail });
+    script.event(Event::StageBegan {
+        owner: Owner::Resource(resource),
+        update,
+        stage: StageKind::Build,
+        detail,
+    });
 }
 
 #[test]
@@ -308,7 +319,7 @@ fn files_tell_who_wrote_them() {
             script.succeed("a");
             let written = Some(Timestamp(script.time * 1_000_000 + after));
             let (watch, paths) = (WatchId::Local("a".into()), vec!["/p/a/x".into()]);
-            script.event(Event::FilesChanged { watch, paths, existence: Default::default(), written });
+            script.event(FileChanges { watch, paths, existence: Default::default(), written }.into());
         }
         30
     };
@@ -395,15 +406,18 @@ fn the_timeline_tells_the_stages_of_a_live_update() {
     script.pod(running("w", "w-1", "one", "c1")).pod(running("w", "w-2", "one", "c2"));
     let watch = lilt_engine::WatchId::Image("w".into(), "w".into());
     let written = Some(Timestamp(script.time * 1_000_000));
-    script.event(Event::FilesChanged {
-        watch,
-        paths: vec!["/p/w/src/one".into()],
-        existence: Default::default(),
-        written,
-    });
+    script.event(
+        FileChanges { watch, paths: vec!["/p/w/src/one".into()], existence: Default::default(), written }
+            .into(),
+    );
     let update = script.update_of("w").expect("it runs");
     for (stage, detail) in [(StageKind::Write, ""), (StageKind::Run, "make"), (StageKind::Restart, "")] {
-        script.event(Event::StageBegan { resource: "w".into(), update, stage, detail: detail.into() });
+        script.event(Event::StageBegan {
+            owner: Owner::Resource("w".into()),
+            update,
+            stage,
+            detail: detail.into(),
+        });
     }
     script.synced("w", "c2", Err(lilt_engine::SyncFault::Gone));
     script.synced("w", "c1", Ok(()));
@@ -420,12 +434,10 @@ fn the_timeline_tells_when_a_file_was_saved() {
     script.connect().succeed("a").succeed("m").deploy("w", "one");
     let save = |script: &mut Script, watch: WatchId| {
         let written = Some(Timestamp(script.time * 1_000_000));
-        script.event(Event::FilesChanged {
-            watch,
-            paths: vec!["/p/w/x".into()],
-            existence: Default::default(),
-            written,
-        });
+        script.event(
+            FileChanges { watch, paths: vec!["/p/w/x".into()], existence: Default::default(), written }
+                .into(),
+        );
         script.time
     };
     let saved = save(&mut script, WatchId::Local("a".into()));
@@ -458,8 +470,12 @@ fn the_timeline_knows_more_than_the_seconds_of_the_cluster() {
     let second = script.time * 1_000_000;
     let at = |milliseconds: i64| Timestamp(second + milliseconds * 1_000);
     let update = script.update_of("w").expect("it runs");
-    let deploy =
-        Event::StageBegan { resource: "w".into(), update, stage: StageKind::Deploy, detail: String::new() };
+    let deploy = Event::StageBegan {
+        owner: Owner::Resource("w".into()),
+        update,
+        stage: StageKind::Deploy,
+        detail: String::new(),
+    };
     script.event_at(at(200), deploy);
     script.event_at(at(400), Event::StageEnded { resource: "w".into(), update });
     let outcome = Box::new(script.deployed_outcome("w", "one"));
@@ -501,7 +517,7 @@ fn the_timeline_tells_the_stages_of_a_deployment() {
     let update = script.update_of("w").expect("it runs");
     for (stage, detail) in [(StageKind::Build, "w"), (StageKind::Push, "w:one"), (StageKind::Deploy, "")] {
         let detail = detail.to_owned();
-        script.event(Event::StageBegan { resource: "w".into(), update, stage, detail });
+        script.event(Event::StageBegan { owner: Owner::Resource("w".into()), update, stage, detail });
         script.event(Event::StageEnded { resource: "w".into(), update });
     }
     script.deploy("w", "one");

@@ -20,6 +20,7 @@ mod service;
 mod table;
 mod temporary;
 
+use std::fmt;
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use lilt_model::Failure;
-use lilt_model::files::{Existence, FileSet, Manner};
+use lilt_model::files::{Existence, FileSet, WatchOptions};
 use lilt_model::ignore::Matcher;
 use tokio::sync::oneshot;
 
@@ -43,8 +44,6 @@ pub struct Batch {
     pub paths: Vec<PathBuf>,
     /// Which of them are certain to be new, or gone.
     pub existence: Existence,
-    /// How many other subscriptions of the same group get a batch of the same burst at the same time.
-    pub companions: usize,
     /// Events were lost: files deleted meanwhile are not included.
     pub lost: bool,
     /// Why changes may be missed from now on. Reported once.
@@ -64,23 +63,36 @@ pub enum WatchMode {
     Events,
 }
 
+/// What a subscriber calls a subscription.
+pub trait Label: Clone + fmt::Debug + Send + 'static {}
+
+impl<T: Clone + fmt::Debug + Send + 'static> Label for T {}
+
+/// The batch of one subscription.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labelled<L> {
+    id: SubscriptionId,
+    pub label: L,
+    pub batch: Batch,
+}
+
 /// A handle to the watcher thread, which ends with the last handle and subscription.
 #[derive(Clone, Debug)]
-pub struct Watcher {
-    thread: Arc<Thread>,
+pub struct Watcher<L: Label> {
+    thread: Arc<Thread<L>>,
 }
 
 #[derive(Debug)]
-struct Thread {
+struct Thread<L> {
     /// Unbounded, because subscribers must not wait while the thread walks directories. It holds at most one
     /// `Subscribe`, one `Take` and one `Unsubscribe` per subscription.
-    commands: Option<mpsc::Sender<Command>>,
+    commands: Option<mpsc::Sender<Command<L>>>,
     /// Wakes the thread while it waits for inotify events.
     waker: UnixStream,
     handle: Option<JoinHandle<()>>,
 }
 
-impl Drop for Thread {
+impl<L> Drop for Thread<L> {
     fn drop(&mut self) {
         // The thread ends when its last sender is gone.
         self.commands = None;
@@ -97,21 +109,24 @@ impl Drop for Thread {
 struct SubscriptionId(u64);
 
 #[derive(Debug)]
-enum Command {
+enum Command<L> {
     Subscribe {
+        label: L,
         files: FileSet,
         matcher: Arc<Matcher>,
-        options: Manner,
+        options: WatchOptions,
         id: oneshot::Sender<SubscriptionId>,
         ready: oneshot::Sender<Result<(), Failure>>,
     },
     /// Requests the next batch, as soon as there is one.
     Take {
         id: SubscriptionId,
-        reply: oneshot::Sender<Batch>,
+        reply: oneshot::Sender<Vec<Labelled<L>>>,
     },
+    /// Ends a subscription. `unread` was delivered to it, and may contain batches of others of its group.
     Unsubscribe {
         id: SubscriptionId,
+        unread: Vec<Labelled<L>>,
     },
     /// Moves the undelivered changes of `from` to `to`, and ends `from`.
     TakeOver {
@@ -124,40 +139,45 @@ enum Command {
     },
 }
 
-impl Watcher {
+impl<L: Label> Watcher<L> {
     /// Starts the watcher thread.
     #[cfg(target_os = "linux")]
-    pub fn start(mode: WatchMode) -> Result<Watcher, Failure> {
+    pub fn start(mode: WatchMode) -> Result<Self, Failure> {
         let (commands, received) = mpsc::channel();
         let (waker, wake_receiver) = wake_pair().map_err(not_watched)?;
         let poller_waker = waker.try_clone().map_err(not_watched)?;
         let handle = service::start(received, wake_receiver, poller_waker, mode)?;
-        Ok(Watcher { thread: Arc::new(Thread { commands: Some(commands), waker, handle: Some(handle) }) })
+        Ok(Self { thread: Arc::new(Thread { commands: Some(commands), waker, handle: Some(handle) }) })
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub fn start(_mode: WatchMode) -> Result<Watcher, Failure> {
+    pub fn start(_mode: WatchMode) -> Result<Self, Failure> {
         Err(Failure::environment("lilt cannot watch files on this system yet")
             .hint("run it on Linux, or in a Linux container that shares the project's folder"))
     }
 
     /// Subscribes to changes of these files. Returns at once; once [`Subscription::ready`] has returned, no change is
     /// missed.
-    pub fn subscribe(&self, files: FileSet) -> Result<Subscription, Failure> {
-        self.subscribe_with(files, Manner::default())
+    pub fn subscribe(&self, label: L, files: FileSet) -> Result<Subscription<L>, Failure> {
+        self.subscribe_with(label, files, WatchOptions::default())
     }
 
     /// Subscribes with options for batching and modes.
-    pub fn subscribe_with(&self, files: FileSet, options: Manner) -> Result<Subscription, Failure> {
+    pub fn subscribe_with(
+        &self,
+        label: L,
+        files: FileSet,
+        options: WatchOptions,
+    ) -> Result<Subscription<L>, Failure> {
         let matcher = Matcher::new(&files.ignores).map_err(|error| Failure::user(error.to_string()))?;
         let (id, known) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
-        self.send(Command::Subscribe { files, matcher: Arc::new(matcher), options, id, ready })?;
+        self.send(Command::Subscribe { label, files, matcher: Arc::new(matcher), options, id, ready })?;
         Ok(Subscription {
             watcher: self.clone(),
             id: LazyId::Pending(known),
             ready: Readiness::Pending(is_ready),
-            batch: None,
+            batches: None,
         })
     }
 
@@ -168,7 +188,7 @@ impl Watcher {
         count.await.map_err(|_| stopped())
     }
 
-    fn send(&self, command: Command) -> Result<(), Failure> {
+    fn send(&self, command: Command<L>) -> Result<(), Failure> {
         let commands = self.thread.commands.as_ref().expect("invariant: the sender is there until the drop");
         commands.send(command).map_err(|_| stopped())?;
         wake(&self.thread.waker);
@@ -199,12 +219,12 @@ fn not_watched(cause: io::Error) -> Error {
 
 /// Changes of a set of files. Dropping it removes the watches that no other subscription needs.
 #[derive(Debug)]
-pub struct Subscription {
-    watcher: Watcher,
+pub struct Subscription<L: Label> {
+    watcher: Watcher<L>,
     id: LazyId,
     ready: Readiness,
     /// The reply to the pending `Take`. Kept here so that a cancelled `next` loses no changes.
-    batch: Option<oneshot::Receiver<Batch>>,
+    batches: Option<oneshot::Receiver<Vec<Labelled<L>>>>,
 }
 
 #[derive(Debug)]
@@ -219,7 +239,7 @@ enum Readiness {
     Known(Result<(), Failure>),
 }
 
-impl Subscription {
+impl<L: Label> Subscription<L> {
     /// Waits until every existing directory is watched, so that no later change is missed. An error says why some are
     /// not; the subscription continues with the others. Cancel-safe.
     pub async fn ready(&mut self) -> Result<(), Failure> {
@@ -234,28 +254,30 @@ impl Subscription {
     }
 
     /// Returns all changes since the last call in one batch, or `None` when the watcher has ended. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Batch> {
+    ///
+    /// A burst that several subscriptions of a group have seen is delivered to one of them, with the batches of all.
+    pub async fn next(&mut self) -> Option<Vec<Labelled<L>>> {
         let id = self.id().await?;
-        if self.batch.is_none() {
-            let (reply, batch) = oneshot::channel();
+        if self.batches.is_none() {
+            let (reply, batches) = oneshot::channel();
             self.watcher.send(Command::Take { id, reply }).ok()?;
-            self.batch = Some(batch);
+            self.batches = Some(batches);
         }
-        let batch = self.batch.as_mut()?.await.ok();
-        self.batch = None;
-        batch
+        let batches = self.batches.as_mut()?.await.ok();
+        self.batches = None;
+        batches
     }
 
     /// Replaces another subscription: undelivered changes of these files are delivered here, and the other one ends.
     /// Call it only when this one is ready, because until then it may miss changes that the other one sees. Returns the
-    /// batch that the other one was about to deliver.
-    pub async fn take_over(&mut self, mut other: Subscription) -> Option<Batch> {
+    /// batches that the other one was about to deliver.
+    pub async fn take_over(&mut self, mut other: Subscription<L>) -> Option<Vec<Labelled<L>>> {
         let (from, to) = (other.id().await?, self.id().await?);
         let (done, is_done) = oneshot::channel();
         self.watcher.send(Command::TakeOver { from, to, done }).ok()?;
         is_done.await.ok()?;
         // Not earlier: until then it may have received more.
-        other.batch.as_mut()?.try_recv().ok()
+        other.batches.as_mut()?.try_recv().ok()
     }
 
     async fn id(&mut self) -> Option<SubscriptionId> {
@@ -269,7 +291,7 @@ impl Subscription {
     }
 }
 
-impl Drop for Subscription {
+impl<L: Label> Drop for Subscription<L> {
     fn drop(&mut self) {
         let id = match &mut self.id {
             LazyId::Known(id) => Some(*id),
@@ -280,8 +302,14 @@ impl Drop for Subscription {
             }
         };
         if let Some(id) = id {
+            // What is delivered after this is refused, which the thread notices.
+            let unread = self.batches.take().and_then(|mut batches| {
+                batches.close();
+                batches.try_recv().ok()
+            });
+            let unread = unread.unwrap_or_default();
             // A watcher that has stopped has no watches to remove.
-            let _ = self.watcher.send(Command::Unsubscribe { id });
+            let _ = self.watcher.send(Command::Unsubscribe { id, unread });
         }
     }
 }

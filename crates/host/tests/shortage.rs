@@ -38,9 +38,9 @@ async fn watch_and_commands_recover_from_shortage_of_descriptors() {
     let root = folder.path().canonicalize().expect("it exists");
     let source =
         tempfile::NamedTempFile::new_in(folder.path().parent().expect("its parent")).expect("a file");
-    let watcher = Watcher::start(WatchMode::default()).expect("a watcher");
+    let watcher = Watcher::<()>::start(WatchMode::default()).expect("a watcher");
     let mut watched = watcher
-        .subscribe(FileSet { roots: vec![root.clone()], ..FileSet::default() })
+        .subscribe((), FileSet { roots: vec![root.clone()], ..FileSet::default() })
         .expect("a subscription");
     watched.ready().await.expect("all watches are placed");
     let guardian = guarded::guardian();
@@ -60,8 +60,8 @@ async fn watch_and_commands_recover_from_shortage_of_descriptors() {
     assert_eq!(process.wait().await, Exit::Code(0));
     let seen = async {
         loop {
-            let batch = watched.next().await.expect("the watch goes on");
-            if batch.paths.contains(&root.join("new/file")) {
+            let batches = watched.next().await.expect("the watch goes on");
+            if batches[0].batch.paths.contains(&root.join("new/file")) {
                 break;
             }
         }

@@ -10,8 +10,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lilt_host::watch::{Subscription, WatchMode, Watcher};
-use lilt_model::files::{ChangedPath, FileSet, IgnoreRule, Manner};
+use lilt_host::watch::{Batch, Labelled, Subscription, WatchMode, Watcher};
+use lilt_model::files::{ChangedPath, FileSet, IgnoreRule, WatchOptions};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
@@ -20,7 +20,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 struct Fixture {
     folder: TempDir,
-    watcher: Watcher,
+    watcher: Watcher<()>,
 }
 
 impl Fixture {
@@ -50,7 +50,8 @@ impl Fixture {
 
     async fn watch(&self, roots: &[&str], ignores: Vec<IgnoreRule>) -> Changes {
         let roots = roots.iter().map(|root| self.path(root)).collect();
-        let mut subscription = self.watcher.subscribe(FileSet::new(roots, ignores)).expect("a subscription");
+        let mut subscription =
+            self.watcher.subscribe((), FileSet::new(roots, ignores)).expect("a subscription");
         within(subscription.ready()).await.expect("all watches are placed");
         Changes { subscription, seen: BTreeSet::new(), reported: BTreeSet::new() }
     }
@@ -66,7 +67,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 }
 
 struct Changes {
-    subscription: Subscription,
+    subscription: Subscription<()>,
     seen: BTreeSet<PathBuf>,
     reported: BTreeSet<PathBuf>,
 }
@@ -89,7 +90,7 @@ impl Changes {
                     self.seen.first()
                 )
             });
-            let batch = batch.expect("the watcher runs");
+            let batch = only(batch.expect("the watcher runs"));
             assert_eq!(batch.problem, None);
             assert!(batch.paths.is_sorted() && !batch.paths.is_empty(), "{batch:?}");
             self.seen.extend(batch.paths);
@@ -101,6 +102,12 @@ impl Changes {
     }
 }
 
+/// The batch of a subscription without a group.
+fn only(batches: Vec<Labelled<()>>) -> Batch {
+    let [Labelled { batch, .. }] = <[_; 1]>::try_from(batches).expect("one batch");
+    batch
+}
+
 fn set<const N: usize>(paths: [&PathBuf; N]) -> BTreeSet<PathBuf> {
     paths.into_iter().cloned().collect()
 }
@@ -110,19 +117,19 @@ async fn take_over_loses_no_change() {
     let fixture = Fixture::new();
     let folder = fixture.make("folder");
     let files = FileSet::new(vec![folder.clone()], vec![]);
-    let mut old = fixture.watcher.subscribe(files.clone()).expect("a subscription");
+    let mut old = fixture.watcher.subscribe((), files.clone()).expect("a subscription");
     within(old.ready()).await.expect("all watches are placed");
     for round in 0..100 {
         // The request is sometimes answered at the moment of the change.
         let _ = timeout(Duration::from_micros(round * 40), old.next()).await;
         let path = fixture.write(&format!("folder/{round}"), "text");
-        let together = if round % 2 == 0 { vec![] } else { vec![folder.clone()] };
-        let options = Manner { together, ..Manner::default() };
-        let mut new = fixture.watcher.subscribe_with(files.clone(), options).expect("a subscription");
+        let batched = if round % 2 == 0 { vec![] } else { vec![folder.clone()] };
+        let options = WatchOptions { batched, ..WatchOptions::default() };
+        let mut new = fixture.watcher.subscribe_with((), files.clone(), options).expect("a subscription");
         within(new.ready()).await.expect("all watches are placed");
         let reported = within(new.take_over(old)).await;
-        if !reported.is_some_and(|batch| batch.paths.contains(&path)) {
-            let batch = within(new.next()).await.expect("the watcher runs");
+        if !reported.is_some_and(|batches| only(batches).paths.contains(&path)) {
+            let batch = only(within(new.next()).await.expect("the watcher runs"));
             assert!(batch.paths.contains(&path), "round {round}: {batch:?}");
         }
         old = new;
@@ -291,8 +298,8 @@ async fn directory_modes_are_reported_where_watched() {
     fixture.make("src/old");
     fixture.make("other");
     let files = FileSet::new(vec![fixture.path("")], Vec::new());
-    let options = Manner { modes: vec![fixture.path("src")], ..Manner::default() };
-    let mut subscription = fixture.watcher.subscribe_with(files, options).expect("a subscription");
+    let options = WatchOptions { modes: vec![fixture.path("src")], ..WatchOptions::default() };
+    let mut subscription = fixture.watcher.subscribe_with((), files, options).expect("a subscription");
     within(subscription.ready()).await.expect("all watches are placed");
     let mut changes = Changes { subscription, seen: BTreeSet::new(), reported: BTreeSet::new() };
     let chmod = |name: &str, mode: u32| {
@@ -468,7 +475,7 @@ async fn subscription_dropped_at_once_leaves_no_watches() {
     let fixture = Fixture::new();
     fixture.make("a/b/c");
     for _ in 0..100 {
-        drop(fixture.watcher.subscribe(FileSet::new(vec![fixture.path("")], vec![])));
+        drop(fixture.watcher.subscribe((), FileSet::new(vec![fixture.path("")], vec![])));
     }
     assert_eq!(fixture.count().await, 0);
 }
@@ -520,7 +527,7 @@ async fn changes_during_busy_receiver_are_one_batch() {
         fs::write(file, "1").expect("a file");
         quick.until(file).await;
     }
-    let batch = within(slow.subscription.next()).await.expect("a batch");
+    let batch = only(within(slow.subscription.next()).await.expect("a batch"));
     assert_eq!(batch.paths, files);
 }
 
@@ -536,8 +543,8 @@ async fn cancelled_next_loses_no_change() {
             fs::write(&file, "1").expect("a file");
             wait.await
         });
-        if let Ok(batch) = cancelled.await {
-            changes.seen.extend(batch.expect("the watcher runs").paths);
+        if let Ok(batches) = cancelled.await {
+            changes.seen.extend(only(batches.expect("the watcher runs")).paths);
         }
         changes.until(&file).await;
     }
@@ -547,7 +554,7 @@ async fn cancelled_next_loses_no_change() {
 async fn invalid_ignore_pattern_is_user_failure() {
     let fixture = Fixture::new();
     let rule = IgnoreRule { base: fixture.path(""), patterns: vec!["[".into()] };
-    let failure = fixture.watcher.subscribe(FileSet::new(vec![fixture.path("")], vec![rule]));
+    let failure = fixture.watcher.subscribe((), FileSet::new(vec![fixture.path("")], vec![rule]));
     let failure = failure.expect_err("a bad pattern");
     assert_eq!(failure.class(), lilt_model::Class::User);
     assert!(failure.message.contains("bad ignore pattern"), "{failure}");

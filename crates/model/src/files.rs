@@ -61,18 +61,18 @@ impl Existence {
     }
 }
 
-/// How changes of files are told.
+/// How changes of files are batched, and what counts as a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
-    /// What changes below these is told when the burst that it is part of has passed …
-    pub together: Vec<PathBuf>,
-    /// … also as far as others see that burst who belong to the same group.
+pub struct WatchOptions {
+    /// Changes below these paths are reported when the burst that they are part of has passed.
+    pub batched: Vec<PathBuf>,
+    /// Watches of the same group report a burst as one: each waits for the others.
     pub group: Option<String>,
-    /// Below these, the modes of folders count, too.
+    /// Below these paths, the modes of folders count, too.
     pub modes: Vec<PathBuf>,
 }
 
-/// A path that changed, as it was told. A folder with a slash at its end takes nothing's place: it is new, or its mode is
+/// A path that changed, as it was reported. A folder with a slash at its end takes nothing's place: it is new, or its mode is
 /// another. The same without the slash may have taken the place of another folder. To a [`Path`] both are equal.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChangedPath(PathBuf);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use lilt_cluster::{Cluster, ConnectOptions, PluginOutput};
 use lilt_docker::Engine;
-use lilt_engine::Event;
+use lilt_engine::{Event, WatchId};
 use lilt_host::process::Guardian;
 use lilt_host::watch::Subscription;
 use lilt_model::cluster::ClusterInfo;
@@ -154,8 +154,8 @@ impl Retry {
     }
 }
 
-/// The watched files, and their watch.
-pub(super) type KubeconfigChanges = Option<(Vec<PathBuf>, Subscription)>;
+/// The files that are watched, and the watch.
+pub(super) type KubeconfigChanges = Option<(Vec<PathBuf>, Subscription<Option<WatchId>>)>;
 
 /// Waits for a change of the kubeconfig files or of a file that they name.
 ///
@@ -170,7 +170,7 @@ async fn kubeconfig_changed(context: &Context, kube_context: Option<&str>, chang
         }
         _ => {
             let set = FileSet::new(files.clone(), Vec::new());
-            match context.edges.watcher.subscribe(set) {
+            match context.edges.watcher.subscribe(None, set) {
                 Ok(subscription) => *changes = Some((files, subscription)),
                 // Files that cannot be watched are polled.
                 Err(_) => tokio::time::sleep(UNWATCHED_DELAY).await,

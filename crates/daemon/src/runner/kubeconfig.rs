@@ -12,7 +12,7 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
     let Ok(cluster) = context.cluster(&name) else { return };
     let pinned = cluster.context().to_owned();
     let files = FileSet::new(lilt_cluster::kubeconfig_files(), Vec::new());
-    let mut subscription = match context.edges.watcher.subscribe(files) {
+    let mut subscription = match context.edges.watcher.subscribe(None, files) {
         Ok(subscription) => subscription,
         Err(failure) => return warn_unwatched(&context, &failure),
     };

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_cluster::{Changes, Cluster, Output};
-use lilt_engine::{Event, Outage, SyncFault, SyncJob, SyncTask, Task};
+use lilt_engine::{Event, Outage, Owner, SyncFault, SyncJob, SyncTask, Task};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
@@ -36,13 +36,8 @@ const CI_LIMIT: Duration = Duration::from_secs(30);
 /// An API server that takes longer to respond counts as unreachable.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs the live updates of one container. `object` is the `LiveUpdate` that they belong to; none: the resource.
-pub(crate) async fn run(
-    context: Context,
-    resource: ResourceName,
-    object: Option<String>,
-    mut spec: Receiver<Task>,
-) {
+/// Writes to the log of `resource`.
+pub(crate) async fn run(context: Context, owner: Owner, resource: ResourceName, mut spec: Receiver<Task>) {
     let Some(first) = task(&mut spec) else { return };
     let Ok(cluster) = context.cluster(&first.pod.cluster) else { return };
     // Connected ahead of the first save, so that it is as fast as the others. A failure is reported when there is work.
@@ -62,29 +57,23 @@ pub(crate) async fn run(
             {
                 done = job.update;
                 let mut span = context.update_span(&resource, job.update);
-                let stages_of = job.cause.as_ref().filter(|_| object.is_none()).map(|_| job.update);
+                let is_reporting = job.cause.is_some();
                 let stages = Stages {
                     context: &context,
+                    owner: &owner,
                     resource: &resource,
-                    object: object.as_deref(),
-                    id: job.update,
-                    update: stages_of,
+                    update: job.update,
+                    is_reporting,
                 };
-                let owner = object.as_deref().unwrap_or(resource.as_str());
                 let readings = &context.edges.readings;
                 readings.complete(&mut roots, &task.live_update);
-                let reading = readings.open(owner, &task, job, &roots);
+                let reading = readings.open(&owner, &task, job, &roots);
                 let outcome = update(&mut target, &task, job, &reading, &stages, &mut span).await;
                 roots.extend(reading.roots().cloned().unwrap_or_default());
                 drop(reading);
                 drop(span);
                 let (update, container) = (job.update, task.id.clone());
-                context
-                    .send(match object.clone() {
-                        Some(name) => Event::ObjectSynced { name, run: update, container, outcome },
-                        None => Event::Synced { resource: resource.clone(), update, container, outcome },
-                    })
-                    .await;
+                context.send(Event::Synced { owner: owner.clone(), update, container, outcome }).await;
             } else if spec.changed().await.is_err() {
                 return;
             }
@@ -98,7 +87,7 @@ pub(crate) async fn run(
 
 fn task(spec: &mut Receiver<Task>) -> Option<SyncTask> {
     match &*spec.borrow_and_update() {
-        Task::Sync { task, .. } | Task::ObjectSync { task, .. } => Some((**task).clone()),
+        Task::Sync { task, .. } => Some((**task).clone()),
         _ => None,
     }
 }
@@ -275,35 +264,27 @@ impl Shortage {
 /// Reports the stages of an update, for one of its containers.
 struct Stages<'a> {
     context: &'a Context,
+    owner: &'a Owner,
+    /// Whose log it writes to.
     resource: &'a ResourceName,
-    /// The `LiveUpdate` that it belongs to, if any.
-    object: Option<&'a str>,
-    /// The number of the update, for its log.
-    id: u64,
-    /// The same; none if another container reports the stages.
-    update: Option<u64>,
+    update: u64,
+    /// Otherwise the task of another container reports the stages.
+    is_reporting: bool,
 }
 
 impl Stages<'_> {
     async fn begin(&self, stage: StageKind, detail: &str) {
-        if let Some(update) = self.update {
-            let (resource, detail) = (self.resource.clone(), detail.to_owned());
-            self.context.send(Event::StageBegan { resource, update, stage, detail }).await;
+        if self.is_reporting {
+            let (owner, update, detail) = (self.owner.clone(), self.update, detail.to_owned());
+            self.context.send(Event::StageBegan { owner, update, stage, detail }).await;
         }
     }
 
     /// Reports that the update waits for what does not respond.
     async fn wait(&self, task: &SyncTask, cause: Failure) {
         let line = format!("  → Waiting to update container {}: {}", container_name(task), cause.message);
-        self.context.update_span(self.resource, self.id).info(&line);
-        match self.object {
-            Some(name) => {
-                let (name, run, container, message) =
-                    (name.to_owned(), self.id, task.id.clone(), cause.message);
-                self.context.send(Event::ObjectSyncWaits { name, run, container, message }).await;
-            }
-            None => self.begin(StageKind::Wait, &cause.message).await,
-        }
+        self.context.update_span(self.resource, self.update).info(&line);
+        self.begin(StageKind::Wait, &cause.message).await;
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use lilt_engine::{Event, Task, WatchId};
+use lilt_engine::{Event, FileChanges, Task, WatchId};
 use lilt_host::files::{self, read};
-use lilt_host::watch::{Batch, Subscription};
+use lilt_host::watch::{Labelled, Subscription};
 use lilt_model::Failure;
 use lilt_model::files::{Existence, IgnoreRule};
 use lilt_model::log::{Level, Source};
@@ -14,13 +14,13 @@ use tokio::sync::watch::Receiver;
 
 use crate::context::Context;
 
-/// How many files of a batch are checked for their modification time.
+/// How many files of a burst are asked when they were written.
 const SAMPLE: usize = 20;
 
 pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<Task>) {
     let mut subscription = subscribe(&context, &id, &mut spec).await;
     loop {
-        let batch = async {
+        let next = async {
             match &mut subscription {
                 Some(subscription) => subscription.next().await,
                 None => std::future::pending().await,
@@ -32,67 +32,68 @@ pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<Task>)
                 if changed.is_err() {
                     return;
                 }
-                // The new watch is in place before the old one ends. Events that only the old one has seen are sent.
+                // The new one is placed before the old one goes, and what only the old one has seen is reported.
                 let old = std::mem::replace(&mut subscription, subscribe(&context, &id, &mut spec).await);
                 if let (Some(old), Some(new)) = (old, &mut subscription) {
                     let seen = new.take_over(old).await;
-                    send_batch(&context, &id, seen).await;
+                    report(&context, seen.unwrap_or_default()).await;
                 }
             }
-            batch = batch => {
-                if batch.is_none() {
-                    subscription = None;
-                }
-                send_batch(&context, &id, batch).await;
+            batches = next => match batches {
+                Some(batches) => report(&context, batches).await,
+                None => subscription = None,
             }
         }
     }
 }
 
-async fn send_batch(context: &Context, id: &WatchId, batch: Option<Batch>) {
-    let Some(batch) = batch else { return };
-    if let Some(failure) = &batch.problem {
-        report_trouble(context, id, failure).await;
-    }
-    if let Some(notice) = &batch.notice {
-        let mut span = span(context, id);
-        span.print(Level::Warn, &format!("WARNING: {notice}"));
-    }
-    let mut paths = batch.paths;
-    if batch.lost {
-        if let WatchId::Object(_) = id {
-            // For API objects, a reported directory means that it was deleted or replaced.
-            paths.retain(|path| files::is_directory(path) != Some(true));
+/// Reports what watches of one group have seen of a burst, in one event.
+async fn report(context: &Context, batches: Vec<Labelled<Option<WatchId>>>) {
+    let mut changes = Vec::new();
+    for Labelled { label, batch, .. } in batches {
+        let Some(id) = label else { continue };
+        if let Some(failure) = &batch.problem {
+            report_trouble(context, &id, failure).await;
         }
-        context.send(Event::ChangesLost { watch: id.clone() }).await;
+        if let Some(notice) = &batch.notice {
+            span(context, &id).print(Level::Warn, &format!("WARNING: {notice}"));
+        }
+        let mut paths = batch.paths;
+        if batch.lost {
+            if let WatchId::Object(_) = id {
+                // To an object, a directory is one that is gone or took the place of another.
+                paths.retain(|path| files::is_directory(path) != Some(true));
+            }
+            context.send(Event::ChangesLost { watch: id.clone() }).await;
+        }
+        if !paths.is_empty() {
+            changes.push(file_changes(id, paths, batch.existence));
+        }
     }
-    if !paths.is_empty() {
-        send_changed(context, id, paths, batch.existence, batch.companions).await;
+    if !changes.is_empty() {
+        context.send(Event::FilesChanged { changes }).await;
     }
 }
 
-async fn send_changed(
+fn file_changes(watch: WatchId, paths: Vec<PathBuf>, existence: Existence) -> FileChanges {
+    let written = paths.iter().take(SAMPLE).filter_map(|path| files::modified_time(path)).max();
+    FileChanges { watch, paths, existence, written }
+}
+
+/// Returns when every watch is placed: no later change is missed.
+async fn subscribe(
     context: &Context,
     id: &WatchId,
-    paths: Vec<PathBuf>,
-    existence: Existence,
-    companions: usize,
-) {
-    // A sample of the batch is enough.
-    let written = paths.iter().take(SAMPLE).filter_map(|path| files::modified_time(path)).max();
-    context.send_with(Event::FilesChanged { watch: id.clone(), paths, existence, written }, companions).await;
-}
-
-/// Returns when every watch is in place: no later change is missed.
-async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<Task>) -> Option<Subscription> {
-    let (version, mut files, contents, manner) = match &*spec.borrow_and_update() {
-        Task::Watch { version, files, contents, manner, .. } => {
-            (*version, files.clone(), contents.clone(), manner.clone())
+    spec: &mut Receiver<Task>,
+) -> Option<Subscription<Option<WatchId>>> {
+    let (version, mut files, contents, options) = match &*spec.borrow_and_update() {
+        Task::Watch { version, files, contents, options, .. } => {
+            (*version, files.clone(), contents.clone(), options.clone())
         }
         _ => return None,
     };
     files.ignores.extend(context.settings.output.iter().map(IgnoreRule::path));
-    let subscription = match context.edges.watcher.subscribe_with(files, manner) {
+    let subscription = match context.edges.watcher.subscribe_with(Some(id.clone()), files, options) {
         Ok(mut subscription) => {
             if let Err(failure) = subscription.ready().await {
                 report_trouble(context, id, &failure).await;
@@ -104,10 +105,10 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<Task>) -
             None
         }
     };
-    // Compared after the watch is in place: a save between the two would be lost otherwise.
+    // Only now: a save between reading a file and placing its watch would be lost.
     let paths = contents.outdated(|path| read(path));
     if !paths.is_empty() {
-        send_changed(context, id, paths, Existence::default(), 0).await;
+        context.send(file_changes(id.clone(), paths, Existence::default()).into()).await;
     }
     // Also if some files cannot be watched: that was reported above, and waiting would not help.
     context.send(Event::Watching { watch: id.clone(), version }).await;

@@ -8,11 +8,10 @@ use lilt_model::files::{ChangedPath, Existence};
 use lilt_model::resource::Body;
 use lilt_model::{ImageName, ResourceName, Timestamp};
 
+use crate::controllers::file_watch::FileWatch;
 use crate::event::WatchId;
 use crate::schedule::{is_same, live_updates_above, sharers};
-use crate::state::{
-    BuiltImage, KubernetesState, ResourceState, RunningUpdate, Save, State, UpdateKind, Watch,
-};
+use crate::state::{BuiltImage, KubernetesState, ResourceState, RunningUpdate, Save, State, UpdateKind};
 use crate::task::{ImageJob, UpdateJob};
 
 /// Every resource with the same image may use it, also this one, should its update be given up.
@@ -67,7 +66,7 @@ pub(super) fn taken_over(state: &KubernetesState, update: &RunningUpdate) -> Vec
 
 /// The number of a save. Resources that share an image hear of it one after the other: for all of them it is the same
 /// save, or what the first of them builds would be built again.
-pub(super) fn save(
+pub(crate) fn save(
     state: &mut State,
     name: &ResourceName,
     image: &ImageName,
@@ -101,7 +100,7 @@ pub(super) fn save(
 
 /// A change to a shared image is one for all of its resources. Those that watch it hear of it themselves; one that does
 /// not watch it yet would use what another built before the change.
-pub(super) fn tell_blind(
+pub(crate) fn tell_blind(
     state: &mut State,
     name: &ResourceName,
     image: &ImageName,
@@ -121,7 +120,7 @@ pub(super) fn tell_blind(
 }
 
 /// Files of an image changed. Containers run what is built on it, and may take its changes, too.
-pub(super) fn note(
+pub(crate) fn note(
     resource: &mut ResourceState,
     image: &ImageName,
     changes: impl Iterator<Item = (ChangedPath, u64)> + Clone,
@@ -138,8 +137,8 @@ pub(super) fn note(
 }
 
 fn is_blind(resource: &ResourceState, image: &ImageName) -> bool {
-    let watches = |(id, watch): (&WatchId, &Watch)| {
-        matches!(id, WatchId::Image(_, name) if name == image) && watch.ready
+    let watches = |(id, watch): (&WatchId, &FileWatch)| {
+        matches!(id, WatchId::Image(_, name) if name == image) && watch.is_ready()
     };
     !resource.watches.iter().any(watches)
 }

@@ -16,14 +16,15 @@ use serde_json::Value;
 
 use crate::apply::{alarm, drift, switch, update};
 use crate::cause::Cause;
-use crate::controllers::{command, port_forward};
+use crate::controllers::file_watch::FileWatch;
+use crate::controllers::{command, live_update, port_forward};
 use crate::event::WatchId;
 use crate::hold::Hold;
 use crate::objects;
 use crate::outage;
 use crate::owner::Owner;
 use crate::schedule::give_up_outdated;
-use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, TiltfileState, Watch};
+use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, TiltfileState};
 use crate::task::{CleanupReason, Leftovers};
 use crate::telemetry;
 use crate::timeline;
@@ -45,8 +46,8 @@ pub(crate) fn request(state: &mut State, name: &ResourceName) {
     };
     tiltfile.hold = None;
     // One that does not end can be fixed while it runs.
-    if tiltfile.files.is_empty() {
-        tiltfile.files.entries.insert(tiltfile.path.clone());
+    if tiltfile.watch.files().is_empty() {
+        tiltfile.watch.add_entries(vec![tiltfile.path.clone()]);
     }
     let load = Load { id, cause, started: now, activity: None };
     tiltfile.loading = Some(load.clone());
@@ -61,7 +62,7 @@ fn touch(state: &mut State, name: &ResourceName) {
 }
 
 /// The same because files changed, unless loading is what changes them.
-pub(super) fn request_for_changes(state: &mut State, name: &ResourceName) {
+pub(crate) fn request_for_changes(state: &mut State, name: &ResourceName) {
     let Some(tiltfile) = state.tiltfile_named(name).filter(|it| it.triggers.follows_files) else { return };
     if is_manual(state, name) {
         if let Some(tiltfile) = state.tiltfile_named_mut(name) {
@@ -117,13 +118,7 @@ pub(super) fn is_slow(state: &mut State, id: u64, activity: String, files: Vec<P
     if let Some(load) = &mut tiltfile.loading {
         load.activity = Some(activity);
     }
-    let is_watched =
-        |path: &PathBuf| tiltfile.files.entries.contains(path) || tiltfile.files.roots.contains(path);
-    let new: Vec<PathBuf> = files.into_iter().filter(|path| !is_watched(path)).collect();
-    if !new.is_empty() {
-        tiltfile.files.entries.extend(new);
-        tiltfile.watch_version += 1;
-    }
+    tiltfile.watch.add_entries(files);
     touch(state, &name);
 }
 
@@ -146,11 +141,7 @@ pub(super) fn ended(
     let failure = outcome.as_ref().err().cloned();
     let Some(tiltfile) = state.tiltfile_named_mut(&name) else { return };
     let Some(load) = tiltfile.loading.take() else { return };
-    if tiltfile.files != files {
-        tiltfile.files = files;
-        tiltfile.watch_version = id.max(tiltfile.watch_version + 1);
-        tiltfile.contents = contents;
-    }
+    tiltfile.watch.replace_files(files, contents, id);
     tiltfile.changes.retain(|_, at| *at > id);
     tiltfile.triggered = false;
     tiltfile.warnings.clone_from(&warnings);
@@ -190,7 +181,7 @@ fn conflict(state: &State, tiltfile: &ResourceName, project: &Project) -> Option
 pub(crate) fn broke(state: &mut State, name: &ResourceName, failure: Failure) {
     let Some(tiltfile) = state.tiltfile_named(name) else { return };
     if let Some(load) = &tiltfile.loading {
-        let (id, files) = (load.id, tiltfile.files.clone());
+        let (id, files) = (load.id, tiltfile.watch.files().clone());
         ended(state, id, files, Contents::default(), Err(failure));
     }
 }
@@ -279,7 +270,7 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
     link_images(state);
     switch::note_cluster(state);
     objects::set_declared(state, tiltfile, &api_objects);
-    objects::touch_live_updates(state);
+    live_update::touch_objects(state);
     alarm::limit_ci(state);
 }
 
@@ -436,8 +427,8 @@ pub(crate) fn wanted_watches(resource: &ResourceState) -> Vec<(WatchId, FileSet)
 pub(super) fn define_watches(resource: &mut ResourceState, version: u64) {
     let mut known = std::mem::take(&mut resource.watches);
     for (id, files) in wanted_watches(resource) {
-        let kept = known.remove(&id).filter(|watch| watch.files == files);
-        resource.watches.insert(id, kept.unwrap_or(Watch::new(files, version)));
+        let kept = known.remove(&id).filter(|watch| *watch.files() == files);
+        resource.watches.insert(id, kept.unwrap_or_else(|| FileWatch::new(files, version)));
     }
 }
 

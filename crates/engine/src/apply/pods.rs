@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
+use lilt_model::cluster::{Pod, PodRef};
 use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
 use lilt_model::{ClusterName, ResourceName, Uid};
 
-use crate::apply::{notices, update};
+use crate::apply::notices;
+use crate::controllers::live_update;
 use crate::objects;
 use crate::schedule::is_starting;
-use crate::state::{ImageState, InitialSync, Progress, ResourceState, State, runs};
+use crate::state::{ResourceState, State};
 
 /// All pods of a namespace: what is not among them is gone.
 pub(super) fn listed(state: &mut State, cluster: &ClusterName, namespace: &str, pods: Vec<Pod>) {
@@ -133,10 +134,10 @@ pub(super) fn follow_containers(state: &mut State, name: &ResourceName) {
     let pods: Vec<Arc<Pod>> = known.filter(|pod| !is_foreign(pod)).cloned().collect();
     for (name, image) in &mut kubernetes.images {
         if let Some(target) = spec.image(name) {
-            follow_image(image, target, &pods);
+            live_update::follow_containers(image, target, &pods);
         }
     }
-    update::drop_lost_jobs(state, name);
+    live_update::drop_missing_jobs(state, name);
     give_up_copying(state, name);
     state.touch(name);
 }
@@ -162,43 +163,5 @@ fn give_up_copying(state: &mut State, name: &ResourceName) {
     {
         kubernetes.crashed_out = attempted;
         kubernetes.fall_back = true;
-    }
-}
-
-fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>]) {
-    let mut known = std::mem::take(&mut image.containers);
-    let is_of = |container: &Container| runs(image.reference.as_ref(), target, container);
-    let asked = target.live_update.as_ref().is_some_and(|live_update| live_update.initial_sync);
-    let initial_sync = if asked { InitialSync::Due } else { InitialSync::Done };
-    let restarts =
-        target.live_update.as_ref().is_some_and(|live_update| live_update.restart_process.is_some());
-    let has_agent = |pod: &Arc<Pod>| pod.containers.iter().any(|it| it.agent && is_of(it));
-    image.has_stopped_containers = false;
-    let left_out = restarts && pods.iter().any(|pod| !pod.deleting && has_agent(pod));
-    for pod in pods.iter().filter(|pod| !pod.deleting) {
-        // A controller may run its own image in pods that it makes: no update and no deployment of ours starts those anew.
-        if left_out && pod.template_hash.is_none() && !has_agent(pod) {
-            continue;
-        }
-        for container in pod.containers.iter().filter(|container| !container.init) {
-            let running = matches!(container.state, ContainerState::Running { .. });
-            let id = container.id.clone().filter(|_| running && is_of(container));
-            image.has_stopped_containers |=
-                id.is_none() && is_of(container) && !container.has_ended_for_good();
-            if let Some(id) = id {
-                let progress = known.remove(&id).unwrap_or_else(|| Progress {
-                    pod: pod.reference(),
-                    name: container.name.clone(),
-                    agent: container.agent,
-                    has: image.built,
-                    tried: image.built,
-                    initial_sync,
-                    synced: None,
-                    error: None,
-                    given_up: 0,
-                });
-                image.containers.insert(id, progress);
-            }
-        }
     }
 }

@@ -7,8 +7,9 @@ use lilt_model::{Failure, FailureKind, ResourceName};
 
 use crate::apply::update::CANCELLED;
 use crate::apply::{cluster, load, switch, update};
+use crate::controllers::live_update;
 use crate::outage;
-use crate::state::{State, UpdateKind};
+use crate::state::State;
 
 pub(crate) fn requested(state: &mut State, request: Request) {
     match request {
@@ -83,17 +84,7 @@ pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
         resource.again = None;
     }
     if let Some(kubernetes) = state.resources.get_mut(name).and_then(|it| it.kubernetes_mut()) {
-        let unanswered = kubernetes.live_update.take().map(|run| run.jobs).unwrap_or_default();
-        for (id, progress) in kubernetes.images.values_mut().flat_map(|image| &mut image.containers) {
-            progress.tried = progress.tried.max(cancelled.snapshot);
-            if unanswered.contains_key(id) {
-                progress.given_up = cancelled.id;
-            }
-        }
-        // Where copying was cut off, nobody knows what the container has.
-        if cancelled.kind == UpdateKind::Live {
-            kubernetes.images.values_mut().for_each(|image| image.stale = true);
-        }
+        live_update::cancel(kubernetes, &cancelled.kind, cancelled.snapshot);
     }
     state.note_update(name, cancelled.id, Level::Error, format!("ERROR: Build Failed: {CANCELLED}"));
     update::finish(state, name, cancelled, false, Some(failure), Vec::new());

@@ -1,29 +1,26 @@
 //! Updates end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
-use lilt_model::log::Level;
 use lilt_model::resource::{Body, LocalResource};
-use lilt_model::{ContainerId, Failure, FailureKind, ImageName, ResourceName, Uid};
+use lilt_model::{Failure, FailureKind, ImageName, ResourceName, Uid};
 use serde_json::Value;
 
 use crate::apply::{drift, images, load, pods};
 use crate::controllers::command::{self, CommandSpec, OnExit};
-use crate::event::{CommandExit, Deployed, SyncFault, UpdateOutcome, WatchId};
+use crate::controllers::live_update::SyncContainer;
+use crate::event::{CommandExit, Deployed, UpdateOutcome};
 use crate::objects;
 use crate::outage;
 use crate::owner::Owner;
 use crate::prune;
 use crate::schedule;
-use crate::state::{
-    BodyState, ContainerJob, FinishedUpdate, InitialSync, Progress, ResourceState, RunningUpdate, State,
-    UpdateCommand, UpdateKind,
-};
+use crate::state::{BodyState, FinishedUpdate, ResourceState, RunningUpdate, State, UpdateCommand};
 use crate::task::{CleanupReason, Leftovers};
 use crate::telemetry;
-use crate::timeline::{self, Outcome, container_missed};
+use crate::timeline::{self, Outcome};
 
 /// Tilt's words: scripts look for them.
 pub(super) const CANCELLED: &str = "build canceled";
@@ -64,9 +61,9 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
             }
             if outcome.failure.is_some() {
                 // What was tried is not tried again by itself.
-                for progress in kubernetes.images.values_mut().flat_map(|image| image.containers.values_mut())
-                {
-                    progress.tried = update.snapshot;
+                let images = kubernetes.images.values_mut();
+                for container in images.flat_map(|image| image.containers.values_mut()) {
+                    container.record_tried(update.snapshot);
                 }
             }
             if let Some(deployed) = outcome.deployed {
@@ -78,12 +75,12 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                             // A command deploys the files as they are: new containers have them.
                             known.built = update.snapshot;
                             // So have those that it made before it ended, such as a command that waits for its pods.
-                            let is_new = |progress: &&mut Progress| {
-                                let pod = state.pods.known.get(&progress.pod);
+                            let is_new = |container: &&mut SyncContainer| {
+                                let pod = state.pods.known.get(container.pod());
                                 pod.is_some_and(|pod| pod.created >= update.started)
                             };
-                            for progress in known.containers.values_mut().filter(is_new) {
-                                progress.has = progress.has.max(update.snapshot);
+                            for container in known.containers.values_mut().filter(is_new) {
+                                container.record_has(update.snapshot);
                             }
                         }
                     }
@@ -118,7 +115,7 @@ fn restart_server(state: &mut State, name: &ResourceName, spec: &LocalResource) 
 }
 
 /// The running update with this number, taken out; none if it is stale.
-pub(super) fn take(state: &mut State, name: &ResourceName, id: u64) -> Option<RunningUpdate> {
+pub(crate) fn take(state: &mut State, name: &ResourceName, id: u64) -> Option<RunningUpdate> {
     let update = state.resources.get_mut(name)?.update.take_if(|update| update.id == id)?;
     state.updating.remove(name);
     end_commands(state, name, id);
@@ -188,7 +185,7 @@ fn end_commands(state: &mut State, name: &ResourceName, id: u64) {
     }
 }
 
-pub(super) fn finish(
+pub(crate) fn finish(
     state: &mut State,
     name: &ResourceName,
     update: RunningUpdate,
@@ -214,7 +211,7 @@ pub(super) fn finish(
             finished: now,
             failure,
             warnings,
-            live: update.kind == UpdateKind::Live,
+            live: update.kind.is_live(),
         });
     }
 }
@@ -273,115 +270,6 @@ pub(super) fn disown(state: &mut State, name: &ResourceName) {
         if pods.owners.get(uid) == Some(name) {
             pods.owners.remove(uid);
         }
-    }
-}
-
-/// One container of a live update answered.
-pub(super) fn synced(
-    state: &mut State,
-    name: &ResourceName,
-    id: u64,
-    container: &ContainerId,
-    outcome: Result<(), SyncFault>,
-) {
-    let now = state.now;
-    let is_closed = matches!(outcome, Err(SyncFault::Closed(_)));
-    let outcome = outcome.map_err(SyncFault::or_transport);
-    let Some(resource) = state.resources.get_mut(name) else { return };
-    let Some(snapshot) = resource.update.as_ref().filter(|update| update.id == id).map(|it| it.snapshot)
-    else {
-        return;
-    };
-    let Some(run) = resource.kubernetes_mut().and_then(|it| it.live_update.as_mut()) else { return };
-    let Some(job) = run.jobs.remove(container) else { return };
-    let watch = resource.watches.get(&WatchId::Image(name.clone(), job.image.clone()));
-    let saved = if job.everything { Some(now) } else { watch.and_then(|it| it.events.last_of(&job.paths)) };
-    let Some(kubernetes) = resource.kubernetes_mut() else { return };
-    let Some(run) = &mut kubernetes.live_update else { return };
-    match &outcome {
-        Ok(()) | Err(SyncFault::Gone) => {}
-        Err(SyncFault::Step(failure)) => run.failure = Some(failure.clone()),
-        Err(SyncFault::Transport(failure) | SyncFault::Closed(failure)) => {
-            run.failure = Some(failure.clone());
-            kubernetes.fall_back = true;
-        }
-    }
-    if let Some(image) = kubernetes.images.get_mut(&job.image) {
-        image.stale |= matches!(outcome, Err(SyncFault::Transport(_)));
-        image.closed |= is_closed;
-        if let Some(progress) = image.containers.get_mut(container) {
-            progress.tried = snapshot;
-            if progress.agent && matches!(outcome, Ok(()) | Err(SyncFault::Step(_))) {
-                image.lasting = image.lasting.max(snapshot);
-            }
-            if outcome.is_ok() {
-                progress.has = snapshot;
-                progress.synced = saved.max(progress.synced);
-            }
-            if job.everything {
-                progress.initial_sync = if outcome.is_ok() { InitialSync::Done } else { InitialSync::Tried };
-            }
-            progress.error = match &outcome {
-                Err(SyncFault::Step(failure)) => Some(failure.to_string()),
-                _ => None,
-            };
-        }
-    }
-    if outcome == Err(SyncFault::Gone) {
-        container_missed(state, name, job.place);
-    }
-    state.touch(name);
-    finish_live_update(state, name);
-}
-
-/// Containers that vanished will never answer.
-pub(super) fn drop_lost_jobs(state: &mut State, name: &ResourceName) {
-    let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
-        return;
-    };
-    let Some(run) = &mut kubernetes.live_update else { return };
-    let images = &kubernetes.images;
-    let is_there = |id: &ContainerId, job: &ContainerJob| {
-        images.get(&job.image).is_some_and(|image| image.containers.contains_key(id))
-    };
-    let (left, lost) = std::mem::take(&mut run.jobs).into_iter().partition(|(id, job)| is_there(id, job));
-    run.jobs = left;
-    let lost: BTreeMap<ContainerId, ContainerJob> = lost;
-    for job in lost.into_values() {
-        container_missed(state, name, job.place);
-    }
-    finish_live_update(state, name);
-}
-
-pub(super) fn sync_broke(state: &mut State, name: &ResourceName, container: &ContainerId, failure: Failure) {
-    let update = state.resources.get(name).and_then(|resource| resource.update.as_ref());
-    if let Some(id) = update.filter(|update| update.kind == UpdateKind::Live).map(|update| update.id) {
-        let kubernetes = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut);
-        let images = kubernetes.into_iter().flat_map(|kubernetes| kubernetes.images.values_mut());
-        for progress in images.filter_map(|image| image.containers.get_mut(container)) {
-            progress.given_up = id;
-        }
-        synced(state, name, id, container, Err(SyncFault::Transport(failure)));
-    }
-}
-
-fn finish_live_update(state: &mut State, name: &ResourceName) {
-    let Some(resource) = state.resources.get_mut(name) else { return };
-    let id = resource.update.as_ref().map(|update| update.id);
-    let Some(kubernetes) = resource.kubernetes_mut() else { return };
-    let is_followed_by_build = kubernetes.fall_back;
-    if let Some(run) = kubernetes.live_update.take_if(|run| run.jobs.is_empty())
-        && let Some(update) = id.and_then(|id| take(state, name, id))
-    {
-        let kubernetes = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut);
-        for image in kubernetes.into_iter().flat_map(|kubernetes| kubernetes.images.values_mut()) {
-            image.forget_transient(update.snapshot);
-        }
-        // Once, after what the containers report.
-        if let Some(failure) = run.failure.as_ref().filter(|_| !is_followed_by_build) {
-            state.note_update(name, update.id, Level::Error, format!("ERROR: Build Failed: {failure}"));
-        }
-        finish(state, name, update, false, run.failure, Vec::new());
     }
 }
 

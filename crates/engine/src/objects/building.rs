@@ -20,6 +20,7 @@ use super::apply::is_allowed;
 use super::pods::{cluster_named, cluster_trouble};
 use super::trigger::last_file_event;
 use super::{ANNOTATION_RESOURCE, ObjectRecord, Origin, Run, images, log_resource, put};
+use crate::controllers::file_watch::FileEvents;
 use crate::event::BuiltReference;
 use crate::plan::Plan;
 use crate::state::State;
@@ -212,10 +213,9 @@ fn follow_context(state: &mut State, key: &ObjectKey) {
 
 /// Nothing is built before its files are watched: a save during the build would be lost.
 fn is_watched(state: &State, key: &ObjectKey) -> bool {
-    match state.objects.get(ObjectKind::FileWatch, &watch_name(key)).map(|made| &made.run) {
-        Some(Run::Files(run)) => run.events.has_begun(),
-        _ => true,
-    }
+    let watch = watch_name(key);
+    state.objects.get(ObjectKind::FileWatch, &watch).is_none()
+        || state.file_events(&watch).is_some_and(FileEvents::has_begun)
 }
 
 pub(crate) fn ended(

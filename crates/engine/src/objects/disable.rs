@@ -55,7 +55,7 @@ impl Switch {
 }
 
 /// Evaluates whether an object is disabled, and records that for its status.
-pub(super) fn is_off(state: &mut State, key: &ObjectKey, source: Option<&DisableSource>) -> bool {
+pub(crate) fn is_off(state: &mut State, key: &ObjectKey, source: Option<&DisableSource>) -> bool {
     let (found, reason) = evaluate(state, source);
     let now = state.now;
     let Some(made) = state.objects.made.get_mut(key) else { return true };

@@ -17,7 +17,7 @@ use crate::controllers::port_forward::target_among;
 use crate::state::State;
 
 /// Returns the existing pods that a discovery selects.
-pub(super) fn found<'s>(state: &'s State, spec: &KubernetesDiscoverySpec) -> Vec<&'s Arc<Pod>> {
+pub(crate) fn found<'s>(state: &'s State, spec: &KubernetesDiscoverySpec) -> Vec<&'s Arc<Pod>> {
     let namespaces = discovery_namespaces(state, spec);
     let cluster = cluster_named(state, &spec.cluster);
     let pods = namespaces.iter().flat_map(|namespace| state.pods.of_namespace(&cluster, namespace));

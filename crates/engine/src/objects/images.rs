@@ -9,7 +9,7 @@ use super::references::changed;
 use crate::state::State;
 
 /// How the image of a map is found in objects, and what the cluster calls it once it was built.
-pub(super) fn image_map(state: &State, name: &str) -> Option<(ImageTarget, Option<String>)> {
+pub(crate) fn image_map(state: &State, name: &str) -> Option<(ImageTarget, Option<String>)> {
     of_resource(state, name).or_else(|| {
         let map = map_object(state, name)?;
         let known = [&map.status.image_from_cluster, &map.status.image];
@@ -38,7 +38,7 @@ fn of_resource(state: &State, name: &str) -> Option<(ImageTarget, Option<String>
 }
 
 /// When the build of a map's image began: what was saved before is in it.
-pub(super) fn built_at(state: &State, name: &str) -> Option<Timestamp> {
+pub(crate) fn built_at(state: &State, name: &str) -> Option<Timestamp> {
     let of_resource = state.resources.values().find_map(|resource| {
         let images = &resource.kubernetes()?.images;
         let (_, image) = images.iter().find(|(image, _)| sanitize_name(image.as_str()) == name)?;

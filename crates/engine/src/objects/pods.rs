@@ -44,7 +44,7 @@ pub(crate) fn cluster_trouble(state: &State, cluster: &ClusterName) -> Option<St
 }
 
 /// Returns the namespaces in which a `KubernetesDiscovery` finds pods.
-pub(super) fn discovery_namespaces(state: &State, spec: &KubernetesDiscoverySpec) -> BTreeSet<String> {
+pub(crate) fn discovery_namespaces(state: &State, spec: &KubernetesDiscoverySpec) -> BTreeSet<String> {
     let cluster = cluster_named(state, &spec.cluster);
     let namespaces = spec.watches.iter().map(|watch| namespace_or_default(state, &cluster, &watch.namespace));
     namespaces.flatten().collect()

@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 
 use super::disable::Switch;
 use super::tiltfile::tiltfile_status;
-use super::{
-    ObjectRecord, Run, apply, building, cluster, command, discovery, live_update, pods, unsupported,
-};
-use crate::controllers::log_stream;
+use super::{ObjectRecord, Run, apply, building, cluster, command, discovery, pods, unsupported};
+use crate::controllers::{file_watch, live_update, log_stream};
 use crate::state::State;
 
 /// An object as readers see it; none if it is gone.
@@ -38,12 +36,15 @@ fn status(state: &State, key: &ObjectKey, made: &ObjectRecord) -> Option<Value> 
             Content::CmdImage(_) => json!(building::cmd_image_status(run)),
             _ => json!(building::docker_image_status(run)),
         },
-        Run::Live(run) => json!(live_update::status(run)),
+        Run::LiveUpdate => json!(live_update::object_status(state, key)),
         Run::Discovery => json!(discovery::status(state, key)),
         Run::LogStream => json!(log_stream::status(state, key)),
         Run::Forward => json!(pods::forward_status(state, key)),
         Run::Command(_) => json!(CmdStatus { disable_status, ..command::status(state, key) }),
-        Run::Files(run) => json!(FileWatchStatus { disable_status, ..run.events.status() }),
+        Run::FileWatch => {
+            let status = state.file_events(&key.name).map(file_watch::status).unwrap_or_default();
+            json!(FileWatchStatus { disable_status, ..status })
+        }
         Run::Toggle(run) => json!(run.status()),
         Run::Repository(run) => json!(run.status()),
         Run::Extension(run) => json!(run.status()),

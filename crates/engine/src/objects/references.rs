@@ -43,7 +43,7 @@ impl References {
 }
 
 /// The live updates that a watch is a source of.
-pub(super) fn live_updates_of<'s>(
+pub(crate) fn live_updates_of<'s>(
     state: &'s State,
     watch: &ObjectKey,
 ) -> impl Iterator<Item = &'s ObjectKey> + use<'s> {
@@ -52,7 +52,7 @@ pub(super) fn live_updates_of<'s>(
 }
 
 /// The watches that an object names.
-pub(super) fn watches_of<'s>(
+pub(crate) fn watches_of<'s>(
     state: &'s State,
     key: &ObjectKey,
 ) -> impl Iterator<Item = &'s ObjectKey> + use<'s> {
@@ -99,7 +99,7 @@ pub(super) fn kind_changed(state: &mut State, kind: ObjectKind) {
 }
 
 /// Returns what an object names.
-pub(super) fn of(key: &ObjectKey, content: &Content) -> BTreeSet<Reference> {
+pub(crate) fn of(key: &ObjectKey, content: &Content) -> BTreeSet<Reference> {
     let mut names = Names::default();
     match content {
         Content::Cmd(cmd) => {

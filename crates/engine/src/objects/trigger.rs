@@ -4,7 +4,6 @@ use lilt_api::{Content, ObjectKind, RestartOnSpec, StartOnSpec, UIButton, UIInpu
 use lilt_model::Timestamp;
 use serde::Serialize;
 
-use super::files::events;
 use crate::state::State;
 
 fn button<'s>(state: &'s State, name: &str) -> Option<&'s UIButton> {
@@ -79,7 +78,7 @@ fn time_of(click: &Option<(Timestamp, String)>) -> Option<Timestamp> {
 
 /// When one of these watches last saw a file saved.
 pub(crate) fn last_file_event(state: &State, watches: &[String]) -> Option<Timestamp> {
-    watches.iter().filter_map(|name| events(state, name)?.last()).max()
+    watches.iter().filter_map(|name| state.file_events(name)?.last()).max()
 }
 
 /// The values that were entered with a click, as variables for the command it starts.

@@ -1,6 +1,6 @@
 //! What a Kubernetes resource's next update must do: copy files into running containers, or build and deploy.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,11 +11,9 @@ use lilt_model::resource::Body;
 use lilt_model::{Failure, ImageName};
 
 use crate::cause::Cause;
+use crate::controllers::live_update::{NeededSync, needed_sync};
 use crate::runtime::{cannot_run, current_pods, has_ended, is_broken};
-use crate::state::{
-    BodyState, ContainerJob, ImageState, InitialSync, KubernetesState, LiveUpdateRun, ResourceState, State,
-    runs,
-};
+use crate::state::{BodyState, ImageState, KubernetesState, ResourceState, State, runs};
 use crate::task::{DeployJob, LocalJob, UpdateJob};
 
 use super::images::{delivered, image_jobs};
@@ -25,7 +23,7 @@ pub(super) enum Choice {
     Deploy,
     /// The changes can go into a container that is not running yet.
     Wait,
-    LiveUpdate(Box<LiveUpdateRun>, Cause, u64),
+    LiveUpdate(Cause, u64),
 }
 
 pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
@@ -52,12 +50,8 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
     if nobody_takes_changes(state, resource, spec, kubernetes) {
         return Choice::Deploy;
     }
-    let jobs = jobs(kubernetes, snapshot);
-    if let Some(speaker) = jobs.keys().next().cloned() {
-        let everything = jobs.values().any(|job| job.everything);
-        let cause = live_cause(state, resource, everything);
-        let run = LiveUpdateRun { jobs, failure: None, speaker };
-        return Choice::LiveUpdate(Box::new(run), cause, snapshot);
+    if let Some(needed) = needed_sync(kubernetes, snapshot) {
+        return Choice::LiveUpdate(live_cause(state, resource, needed), snapshot);
     }
     if resource.triggered.is_none() && is_starting(state, spec, kubernetes) {
         Choice::Wait
@@ -88,7 +82,7 @@ pub(super) fn needs_build(
             let cannot_restart = image.is_built()
                 && live_update.restart_process.is_some()
                 && !state.changes.is_empty()
-                && state.containers.values().any(|container| !container.agent);
+                && state.containers.values().any(|container| !container.has_agent());
             cannot_restart || !state.changes.keys().all(|path| in_place(live_update, path))
         }
     }
@@ -134,27 +128,12 @@ pub(crate) fn in_place(live_update: &LiveUpdate, path: &Path) -> bool {
         && live_update.syncs.iter().any(|sync| path.starts_with(&sync.local))
 }
 
-fn jobs(kubernetes: &KubernetesState, snapshot: u64) -> BTreeMap<lilt_model::ContainerId, ContainerJob> {
-    let mut jobs = BTreeMap::new();
-    for (name, image) in &kubernetes.images {
-        for (id, progress) in &image.containers {
-            let paths: Vec<PathBuf> = image.changes_between(progress.has, snapshot).cloned().collect();
-            let everything = progress.initial_sync != InitialSync::Done;
-            if everything || !paths.is_empty() {
-                let place = format!("{}/{}", progress.pod.name, progress.name);
-                jobs.insert(id.clone(), ContainerJob { image: name.clone(), paths, everything, place });
-            }
-        }
-    }
-    jobs
-}
-
-fn live_cause(state: &State, resource: &ResourceState, everything: bool) -> Cause {
+fn live_cause(state: &State, resource: &ResourceState, needed: NeededSync) -> Cause {
     let files: Vec<String> = new_changes(resource).into_iter().map(|path| state.shown(path)).collect();
-    match files.is_empty() {
-        false => Cause::Files(files),
-        true if everything => Cause::Started,
-        true => Cause::Replaced,
+    match needed {
+        _ if !files.is_empty() => Cause::Files(files),
+        NeededSync::Everything => Cause::Started,
+        NeededSync::Changes => Cause::Replaced,
     }
 }
 

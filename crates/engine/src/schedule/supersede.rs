@@ -61,7 +61,7 @@ pub(crate) fn give_up_outdated(state: &mut State, name: &ResourceName) {
             UpdateKind::Job(job) => {
                 matches!(&**job, UpdateJob::Deploy(job) if job.images.iter().any(is_built))
             }
-            UpdateKind::Live => false,
+            UpdateKind::Live(_) => false,
         };
         builds && !update.stages.iter().any(|stage| stage.is_deployment())
     });

@@ -11,7 +11,7 @@ use crate::apply::{corrects_drift, lacks_base};
 use crate::cause::Cause;
 use crate::describe::describe;
 use crate::hold::{Dependency, Hold};
-use crate::state::{LiveUpdateRun, Rank, ResourceState, State};
+use crate::state::{Rank, ResourceState, State};
 
 pub(super) enum Want {
     Nothing,
@@ -21,7 +21,7 @@ pub(super) enum Want {
     Files(Rank),
     /// Namespaces or kinds that were deleted behind our back.
     Base,
-    LiveUpdate(Box<LiveUpdateRun>, Cause, u64),
+    LiveUpdate(Cause, u64),
 }
 
 pub(super) fn wanted(state: &State, resource: &ResourceState) -> Want {
@@ -36,7 +36,7 @@ pub(super) fn wanted(state: &State, resource: &ResourceState) -> Want {
     if state.cleaning.contains_key(&resource.spec.name) {
         return Want::Hold(Hold::Cleanup);
     }
-    if resource.watches.values().any(|watch| !watch.ready) {
+    if resource.watches.values().any(|watch| !watch.is_ready()) {
         return Want::Files(rank);
     }
     let on = unmet(state, resource);
@@ -53,7 +53,7 @@ pub(super) fn wanted(state: &State, resource: &ResourceState) -> Want {
         Choice::Deploy if is_behind_uncategorized(state, resource) => Want::Hold(Hold::Uncategorized),
         Choice::Deploy => built_elsewhere(state, resource).map_or(Want::Queue(rank), Want::Hold),
         Choice::Wait => Want::Hold(Hold::Container),
-        Choice::LiveUpdate(run, cause, snapshot) => Want::LiveUpdate(run, cause, snapshot),
+        Choice::LiveUpdate(cause, snapshot) => Want::LiveUpdate(cause, snapshot),
     }
 }
 

@@ -11,10 +11,11 @@ use lilt_model::image::{BuildRecord, ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::registry::Registry;
 use lilt_model::resource::{Body, Resource};
-use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp};
+use lilt_model::{ClusterName, ImageName, ResourceName, Timestamp};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::controllers::live_update::{SyncContainer, SyncContainers};
 use crate::event::{Deployed, Drift};
 use crate::notices::Notices;
 use crate::state::{Changes, UpdateCommand};
@@ -52,8 +53,6 @@ pub(crate) struct KubernetesState {
     pub(crate) crashed_out: u64,
     /// Its jobs have succeeded since the last deployment: they stay so when their pods are gone.
     pub(crate) completed: bool,
-    /// The live update that runs.
-    pub(crate) live_update: Option<LiveUpdateRun>,
     pub(crate) drifting: Drifting,
 }
 
@@ -141,7 +140,7 @@ pub(crate) struct ImageState {
     /// What an update built last, of whichever resource, if this one has not taken it over yet.
     pub(crate) elsewhere: Option<BuiltImage>,
     /// Running containers of it.
-    pub(crate) containers: BTreeMap<ContainerId, Progress>,
+    pub(crate) containers: SyncContainers,
     /// Some container of it does not run, and may run again with the files that were copied into it.
     pub(crate) has_stopped_containers: bool,
 }
@@ -175,57 +174,6 @@ pub(crate) struct Destination {
     pub(crate) platform: Option<String>,
 }
 
-/// How far a container is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Progress {
-    pub(crate) pod: PodRef,
-    /// Its name in the pod.
-    pub(crate) name: String,
-    /// It runs under lilt's agent.
-    pub(crate) agent: bool,
-    /// It has all changes up to this number.
-    pub(crate) has: u64,
-    /// Changes up to this number were tried; those that it lacks alone start nothing again.
-    pub(crate) tried: u64,
-    pub(crate) initial_sync: InitialSync,
-    /// When the newest file that was copied into it was saved.
-    pub(crate) synced: Option<Timestamp>,
-    /// The step that failed in it, unless a later one succeeded.
-    pub(crate) error: Option<String>,
-    /// The last update that was given up before this container had answered.
-    pub(crate) given_up: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct LiveUpdateRun {
-    /// What each container is given; answered ones are taken out.
-    pub(crate) jobs: BTreeMap<ContainerId, ContainerJob>,
-    pub(crate) failure: Option<Failure>,
-    /// The one that writes what is said once.
-    pub(crate) speaker: ContainerId,
-}
-
-/// What one container is given.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct ContainerJob {
-    pub(crate) image: ImageName,
-    pub(crate) paths: Vec<PathBuf>,
-    /// All synced files, changed or not.
-    pub(crate) everything: bool,
-    /// Pod and name of the container, for people.
-    pub(crate) place: String,
-}
-
-/// Whether a container must get all synced files first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) enum InitialSync {
-    /// It has them, or need not.
-    Done,
-    Due,
-    /// Tried without success: that alone starts nothing again.
-    Tried,
-}
-
 impl KubernetesState {
     pub(crate) fn deployed_to(&self, namespace: &str) -> bool {
         let objects = self.deployed.iter().flat_map(|deployed| &deployed.objects);
@@ -249,10 +197,8 @@ impl ImageState {
 
     /// Containers that lack a change which was taken up before, such as one that started again.
     pub(crate) fn is_behind(&self, attempted: u64) -> bool {
-        let behind = |progress: &Progress| progress.has.max(progress.tried);
         self.containers.values().any(|it| {
-            it.initial_sync == InitialSync::Due
-                || self.changes_between(behind(it), attempted).next().is_some()
+            it.awaits_initial_sync() || self.changes_between(it.has_or_tried(), attempted).next().is_some()
         })
     }
 
@@ -286,7 +232,7 @@ impl ImageState {
         if self.has_stopped_containers {
             return;
         }
-        let reached = self.containers.values().map(|progress| progress.has).min();
+        let reached = self.containers.values().map(SyncContainer::has).min();
         let reached = reached.map_or(attempted, |has| has.min(attempted));
         let changes = &mut self.changes;
         self.transient.retain(|path, is_deleted| {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use lilt_model::files::FileSet;
 use lilt_model::request::TriggerReason;
 use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_model::timeline::{Stage, UpdateRecord};
@@ -15,9 +14,10 @@ use super::local::LocalState;
 use super::looping::Looping;
 use super::queue::Rank;
 use crate::cause::Cause;
+use crate::controllers::file_watch::FileWatch;
+use crate::controllers::live_update::LiveUpdateRun;
 use crate::event::WatchId;
 use crate::hold::Hold;
-use crate::objects::FileEvents;
 use crate::outage::PendingRetry;
 use crate::task::UpdateJob;
 
@@ -73,7 +73,7 @@ pub(crate) struct ResourceState {
     pub(crate) reconfigured: Option<(u64, Vec<String>)>,
     /// What is to be watched for it.
     #[serde(serialize_with = "crate::dump::pairs")]
-    pub(crate) watches: BTreeMap<WatchId, Watch>,
+    pub(crate) watches: BTreeMap<WatchId, FileWatch>,
     /// Dependencies that have not been ready yet.
     pub(crate) unmet: BTreeSet<ResourceName>,
     /// Its place in the queue.
@@ -137,22 +137,6 @@ impl ReadyState {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Watch {
-    pub(crate) files: FileSet,
-    /// Grows when the files become others.
-    pub(crate) version: u64,
-    /// No change to these files is missed.
-    pub(crate) ready: bool,
-    pub(crate) events: FileEvents,
-}
-
-impl Watch {
-    pub(crate) fn new(files: FileSet, version: u64) -> Self {
-        Self { files, version, ready: false, events: FileEvents::default() }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum BodyState {
     Local(LocalState),
     /// Large, and most of ten thousand resources are local.
@@ -189,8 +173,14 @@ pub(crate) struct Before {
 pub(crate) enum UpdateKind {
     /// What to do, as it was when the update began: a reload meanwhile changes the next one.
     Job(Arc<UpdateJob>),
-    /// Files go into running containers; see [`super::LiveUpdateRun`].
-    Live,
+    /// Files go into running containers.
+    Live(LiveUpdateRun),
+}
+
+impl UpdateKind {
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self, UpdateKind::Live(_))
+    }
 }
 
 /// One update that ended.

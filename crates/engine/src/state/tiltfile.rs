@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use lilt_api::TiltfileSpec;
-use lilt_model::files::{Contents, FileSet};
 use lilt_model::secret::Secret;
 use lilt_model::{Failure, Timestamp};
 use serde::Serialize;
@@ -13,8 +12,9 @@ use super::Changes;
 use super::looping::Looping;
 use super::resource::{FinishedUpdate, HISTORY};
 use crate::cause::Cause;
+use crate::controllers::file_watch::FileWatch;
 use crate::hold::Hold;
-use crate::objects::{self, FileEvents};
+use crate::objects;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct TiltfileState {
@@ -28,13 +28,8 @@ pub(crate) struct TiltfileState {
     pub(crate) secrets: Vec<Secret>,
     /// The load that runs.
     pub(crate) loading: Option<Load>,
-    /// What the last load read: a change asks for another.
-    pub(crate) files: FileSet,
-    /// Grows when the files become others.
-    pub(crate) watch_version: u64,
-    /// What these files held when they were first read.
-    pub(crate) contents: Contents,
-    pub(crate) events: FileEvents,
+    /// Watches what the last load read: a change asks for another.
+    pub(crate) watch: FileWatch,
     /// Changes that no finished load has seen.
     pub(crate) changes: Changes,
     /// Asked for by hand.

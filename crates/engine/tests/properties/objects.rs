@@ -4,8 +4,8 @@ use lilt_api::check::check;
 use lilt_api::kinds::kinds;
 use lilt_api::{Notes, Object, ObjectKey, ObjectKind};
 use lilt_engine::{
-    AppliedObjects, BuiltReference, CommandExit, Event, ForwardState, Owner, Plan, State, SyncFault, Task,
-    TaskId, WatchId, plan,
+    AppliedObjects, BuiltReference, CommandExit, Event, FileChanges, ForwardState, Owner, Plan, State,
+    SyncFault, Task, TaskId, WatchId, plan,
 };
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::{ClusterName, Failure, ResourceName, Uid};
@@ -181,11 +181,11 @@ fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
                 let outcome = if how == 2 { Err(Failure::user("no such file")) } else { Ok(built(*run)) };
                 Some(Event::ObjectImageBuilt { key: key.clone(), run: *run, record: None, outcome })
             }
-            Task::ObjectSync { name, task, .. } => {
+            Task::Sync { owner: owner @ Owner::Object(_), task, .. } => {
                 let fault = SyncFault::Step(Failure::user("a step failed"));
                 let outcome = if how == 2 { Err(fault) } else { Ok(()) };
-                let (run, container) = (task.job.as_ref()?.update, task.id.clone());
-                Some(Event::ObjectSynced { name: name.clone(), run, container, outcome })
+                let (update, container) = (task.job.as_ref()?.update, task.id.clone());
+                Some(Event::Synced { owner: owner.clone(), update, container, outcome })
             }
             Task::Forward { owner, slot, .. } => {
                 let failed = ForwardState::Failed(Failure::environment("taken"));
@@ -227,12 +227,15 @@ fn save(plan: &Plan, which: usize, time: i64) -> Option<Event> {
     };
     let watches: Vec<WatchId> = plan.keys().filter_map(own).collect();
     let watch = watches.get(which % watches.len().max(1))?.clone();
-    Some(Event::FilesChanged {
-        watch,
-        paths: vec![format!("/o/{time}").into()],
-        existence: Default::default(),
-        written: None,
-    })
+    Some(
+        FileChanges {
+            watch,
+            paths: vec![format!("/o/{time}").into()],
+            existence: Default::default(),
+            written: None,
+        }
+        .into(),
+    )
 }
 
 /// Lets what runs for objects go on: what has not begun begins, what is applied is applied.
@@ -249,10 +252,10 @@ pub(crate) fn settling(state: &State) -> Option<Event> {
             record: None,
             outcome: Ok(built(*run)),
         }),
-        Task::ObjectSync { name, task, .. } => {
-            let run = task.job.as_ref()?.update;
-            let (name, container) = (name.clone(), task.id.clone());
-            Some(Event::ObjectSynced { name, run, container, outcome: Ok(()) })
+        Task::Sync { owner: owner @ Owner::Object(_), task, .. } => {
+            let update = task.job.as_ref()?.update;
+            let (owner, container) = (owner.clone(), task.id.clone());
+            Some(Event::Synced { owner, update, container, outcome: Ok(()) })
         }
         Task::Command { owner: owner @ Owner::Object(key), run, .. } => {
             let (_, object) = lilt_engine::project_object(state, key)?;

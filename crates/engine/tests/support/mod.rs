@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use lilt_engine::{
-    Deployed, Event, Mode, Options, Owner, State, Task, TaskId, UpdateJob, UpdateOutcome, WatchId, apply,
-    plan, project_resource, schedule,
+    Deployed, Event, FileChanges, Mode, Options, Owner, State, Task, TaskId, UpdateJob, UpdateOutcome,
+    WatchId, apply, plan, project_resource, schedule,
 };
 use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase, PodRef, RestartPolicy};
 use lilt_model::command::Command;
@@ -108,32 +108,31 @@ impl Script {
     }
 
     pub fn save_tiltfile(&mut self) -> &mut Self {
-        self.event(Event::FilesChanged {
-            watch: WatchId::Tiltfile(ResourceName::tiltfile()),
-            paths: vec!["/p/Tiltfile".into()],
-            existence: Default::default(),
-            written: None,
-        })
+        self.event(
+            FileChanges {
+                watch: WatchId::Tiltfile(ResourceName::tiltfile()),
+                paths: vec!["/p/Tiltfile".into()],
+                existence: Default::default(),
+                written: None,
+            }
+            .into(),
+        )
     }
 
     pub fn save(&mut self, resource: &str, path: &str) -> &mut Self {
         let watch = WatchId::Local(resource.into());
-        self.event(Event::FilesChanged {
-            watch,
-            paths: vec![path.into()],
-            existence: Default::default(),
-            written: None,
-        })
+        self.event(
+            FileChanges { watch, paths: vec![path.into()], existence: Default::default(), written: None }
+                .into(),
+        )
     }
 
     pub fn save_image(&mut self, resource: &str, image: &str, path: &str) -> &mut Self {
         let watch = WatchId::Image(resource.into(), image.into());
-        self.event(Event::FilesChanged {
-            watch,
-            paths: vec![path.into()],
-            existence: Default::default(),
-            written: None,
-        })
+        self.event(
+            FileChanges { watch, paths: vec![path.into()], existence: Default::default(), written: None }
+                .into(),
+        )
     }
 
     /// A file of an image appears where there was nothing.
@@ -152,7 +151,7 @@ impl Script {
 
     pub fn files_changed(&mut self, resource: &str, paths: Vec<PathBuf>, existence: Existence) -> &mut Self {
         let watch = WatchId::Image(resource.into(), resource.into());
-        self.event(Event::FilesChanged { watch, paths, existence, written: None })
+        self.event(FileChanges { watch, paths, existence, written: None }.into())
     }
 
     pub fn trigger(&mut self, resource: &str) -> &mut Self {
@@ -165,7 +164,7 @@ impl Script {
     pub fn update_of(&self, resource: &str) -> Option<u64> {
         plan(&self.state).into_values().find_map(|task| match task {
             Task::Update { resource: name, update, .. } if name.as_str() == resource => Some(update),
-            Task::Sync { resource: name, task } if name.as_str() == resource => {
+            Task::Sync { owner: Owner::Resource(name), task, .. } if name.as_str() == resource => {
                 task.job.map(|job| job.update)
             }
             _ => None,
@@ -265,7 +264,7 @@ impl Script {
     ) -> &mut Self {
         let update = self.update_of(resource).expect("a live update runs");
         let container = ContainerId::new(container);
-        self.event(Event::Synced { resource: resource.into(), update, container, outcome })
+        self.event(Event::Synced { owner: Owner::Resource(resource.into()), update, container, outcome })
     }
 
     pub fn status(&self, resource: &str) -> String {
@@ -301,7 +300,7 @@ fn task_words(id: &TaskId, spec: &Task) -> String {
         TaskId::LogStream(Owner::Resource(name), pod) => format!("follow {name} {}", pod.name),
         TaskId::Forward(Owner::Resource(name), slot) => format!("forward {name} {}", slot.place.port),
         TaskId::Objects(scope) => format!("objects {} {}", scope.kind, scope.namespace),
-        TaskId::Sync(name, container) => format!("sync {name} {container}"),
+        TaskId::Sync(Owner::Resource(name), container) => format!("sync {name} {container}"),
         TaskId::Connect(cluster) => in_cluster("connect", cluster),
         TaskId::Kubeconfig(cluster) => in_cluster("kubeconfig", cluster),
         TaskId::Namespace(cluster, namespace) => in_cluster(&format!("namespace({namespace:?})"), cluster),

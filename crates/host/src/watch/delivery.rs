@@ -13,10 +13,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use lilt_model::Failure;
-use lilt_model::files::Manner;
+use lilt_model::files::WatchOptions;
 use tokio::sync::oneshot;
 
-use super::{Batch, SubscriptionId};
+use super::{Label, Labelled, SubscriptionId};
 use mailbox::Mailbox;
 use modes::RecordedMode;
 
@@ -43,29 +43,42 @@ pub(super) enum ChangeKind {
     Folder,
 }
 
-/// Mailboxes that deliver at the same time.
-struct Group {
-    /// When the burst has passed for all of them.
-    due: Instant,
-    members: usize,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Delivery {
+#[derive(Debug)]
+pub(super) struct Delivery<L> {
     mailboxes: HashMap<SubscriptionId, Mailbox>,
+    subscribers: HashMap<SubscriptionId, Subscriber<L>>,
     /// Subscriptions with changes that are not due yet.
     debouncing: Vec<SubscriptionId>,
     /// When to check them.
     next_check: Option<Instant>,
 }
 
-impl Delivery {
-    pub(super) fn open(&mut self, id: SubscriptionId, options: Manner) {
+/// Who gets the batches of a mailbox.
+#[derive(Debug)]
+struct Subscriber<L> {
+    label: L,
+    /// Set while it waits for its next batch.
+    waiting: Option<oneshot::Sender<Vec<Labelled<L>>>>,
+}
+
+impl<L: Label> Delivery<L> {
+    pub(super) fn new() -> Self {
+        Self {
+            mailboxes: HashMap::new(),
+            subscribers: HashMap::new(),
+            debouncing: Vec::new(),
+            next_check: None,
+        }
+    }
+
+    pub(super) fn open(&mut self, id: SubscriptionId, label: L, options: WatchOptions) {
         self.mailboxes.insert(id, Mailbox::new(options));
+        self.subscribers.insert(id, Subscriber { label, waiting: None });
     }
 
     pub(super) fn close(&mut self, id: SubscriptionId) {
         self.mailboxes.remove(&id);
+        self.subscribers.remove(&id);
     }
 
     /// Moves undelivered changes of `from` to `to`, as far as they are wanted there, and closes `from`.
@@ -76,6 +89,7 @@ impl Delivery {
         is_wanted: impl Fn(&Path) -> bool,
     ) {
         let Some(old) = self.mailboxes.remove(&from) else { return };
+        self.subscribers.remove(&from);
         let Some(mailbox) = self.mailboxes.get_mut(&to) else { return };
         if mailbox.take_over(old, is_wanted) {
             self.debounce(to);
@@ -143,9 +157,10 @@ impl Delivery {
     }
 
     /// Requests the next batch for a subscriber.
-    pub(super) fn take(&mut self, id: SubscriptionId, reply: oneshot::Sender<Batch>) {
-        if let Some(mailbox) = self.mailboxes.get_mut(&id) {
-            mailbox.take(reply);
+    pub(super) fn take(&mut self, id: SubscriptionId, reply: oneshot::Sender<Vec<Labelled<L>>>) {
+        if let Some(subscriber) = self.subscribers.get_mut(&id) {
+            subscriber.waiting = Some(reply);
+            self.deliver(id);
         }
     }
 
@@ -156,35 +171,89 @@ impl Delivery {
             return;
         }
         let mut later = None;
+        let mut all_due = Vec::new();
         let groups = self.groups(now);
         let mailboxes = &mut self.mailboxes;
         self.debouncing.retain(|id| {
             let Some(mailbox) = mailboxes.get_mut(id) else { return false };
             let Some((due, pause)) = mailbox.due(now) else { return false };
-            let group = mailbox.group().and_then(|group| groups.get(group));
-            let due = group.map_or(due, |group| due.max(group.due));
+            let due =
+                mailbox.group().and_then(|group| groups.get(group)).map_or(due, |group| due.max(*group));
             if due > now {
                 let look = due.min(now + pause);
                 later = Some(later.map_or(look, |other: Instant| other.min(look)));
                 return true;
             }
-            mailbox.mark_due(now, group.map_or(0, |group| group.members - 1));
+            mailbox.mark_due(now);
+            all_due.push(*id);
             false
         });
         self.next_check = later;
+        for id in all_due {
+            self.deliver(id);
+        }
     }
 
-    /// Returns the groups of subscriptions that have seen parts of the same burst.
-    fn groups(&mut self, now: Instant) -> HashMap<String, Group> {
-        let mut groups: HashMap<String, Group> = HashMap::new();
+    /// Returns, for the groups of subscriptions that have seen parts of the same burst, when it has passed for all of
+    /// them.
+    fn groups(&mut self, now: Instant) -> HashMap<String, Instant> {
+        let mut groups: HashMap<String, Instant> = HashMap::new();
         for id in &self.debouncing {
             let Some(mailbox) = self.mailboxes.get_mut(id) else { continue };
             let Some(group) = mailbox.group().map(str::to_owned) else { continue };
             let Some((due, _)) = mailbox.due(now) else { continue };
-            let known = groups.entry(group).or_insert(Group { due, members: 0 });
-            known.due = known.due.max(due);
-            known.members += 1;
+            let known = groups.entry(group).or_insert(due);
+            *known = (*known).max(due);
         }
         groups
+    }
+
+    /// Delivers the batch of a mailbox if it is due and a subscriber waits for it: its own one, or any of its group,
+    /// which gets the batches of the whole group.
+    fn deliver(&mut self, id: SubscriptionId) {
+        let Some(mailbox) = self.mailboxes.get(&id).filter(|mailbox| mailbox.is_due()) else { return };
+        let members = match mailbox.group() {
+            None => vec![id],
+            Some(group) => self.due_members(group),
+        };
+        let mut waiting =
+            members.iter().filter_map(|member| self.subscribers.get_mut(member)?.waiting.take());
+        let Some(reply) = waiting.next() else { return };
+        // The others of the group go on waiting.
+        drop(waiting);
+        let batch = |id: SubscriptionId| {
+            let batch = self.mailboxes.get_mut(&id)?.take_batch()?;
+            Some(Labelled { id, label: self.subscribers.get(&id)?.label.clone(), batch })
+        };
+        let batches: Vec<Labelled<L>> = members.into_iter().filter_map(batch).collect();
+        if batches.is_empty() {
+            if let Some(subscriber) = self.subscribers.get_mut(&id) {
+                subscriber.waiting = Some(reply);
+            }
+            return;
+        }
+        // The receiver is gone: the subscription was dropped, but not those of the rest of its group.
+        if let Err(batches) = reply.send(batches) {
+            self.put_back(batches);
+        }
+    }
+
+    /// Returns the mailboxes of a group that are due.
+    fn due_members(&self, group: &str) -> Vec<SubscriptionId> {
+        let is_member = |mailbox: &Mailbox| mailbox.is_due() && mailbox.group() == Some(group);
+        let members = self.mailboxes.iter().filter(|(_, mailbox)| is_member(mailbox));
+        let mut members: Vec<SubscriptionId> = members.map(|(id, _)| *id).collect();
+        members.sort();
+        members
+    }
+
+    /// Delivers batches again that nobody has read.
+    pub(super) fn put_back(&mut self, batches: Vec<Labelled<L>>) {
+        for Labelled { id, batch, .. } in batches {
+            if let Some(mailbox) = self.mailboxes.get_mut(&id) {
+                mailbox.put_back(batch);
+                self.debounce(id);
+            }
+        }
     }
 }

@@ -29,7 +29,7 @@ use super::mounts::Mounts;
 use super::poll::{Depth, PollResult, Poller};
 use super::region::{PollReason, Region, RegionId, Report};
 use super::table::Table;
-use super::{Command, SubscriptionId, WatchMode};
+use super::{Command, Label, SubscriptionId, WatchMode};
 use crate::error::Error;
 use walk::Delayed;
 pub(super) use walk::Job;
@@ -41,8 +41,8 @@ const MOUNTS_LAST: Duration = Duration::from_secs(1);
 /// How many buffers are read before batches and commands are handled.
 const READS: usize = 16;
 
-pub(super) fn start(
-    commands: Receiver<Command>,
+pub(super) fn start<L: Label>(
+    commands: Receiver<Command<L>>,
     waker: UnixStream,
     poller_waker: UnixStream,
     mode: WatchMode,
@@ -58,7 +58,12 @@ pub(super) fn start(
 }
 
 /// Runs until the last sender of commands is dropped. `waker` becomes readable with every command.
-fn run(commands: &Receiver<Command>, results: &Receiver<PollResult>, waker: &UnixStream, mut state: State) {
+fn run<L: Label>(
+    commands: &Receiver<Command<L>>,
+    results: &Receiver<PollResult>,
+    waker: &UnixStream,
+    mut state: State<L>,
+) {
     let mut buffer = vec![0; BUFFER];
     loop {
         if let Err(error) = read_events(&mut buffer, &mut state) {
@@ -91,7 +96,7 @@ fn run(commands: &Receiver<Command>, results: &Receiver<PollResult>, waker: &Uni
 }
 
 /// Waits for an event, a command or a due batch; returns at once if there are directories to walk.
-fn wait(waker: &UnixStream, state: &State) -> io::Result<()> {
+fn wait<L: Label>(waker: &UnixStream, state: &State<L>) -> io::Result<()> {
     let wake =
         state.delivery.next_check().into_iter().chain(state.poller.retry_time()).chain(state.retry).min();
     let timeout = match wake {
@@ -129,7 +134,7 @@ fn drain_waker(mut waker: &UnixStream) -> io::Result<()> {
     }
 }
 
-fn read_events(buffer: &mut [u8], state: &mut State) -> io::Result<()> {
+fn read_events<L: Label>(buffer: &mut [u8], state: &mut State<L>) -> io::Result<()> {
     for _ in 0..READS {
         let Some(inotify) = state.table.inotify_mut() else { return Ok(()) };
         match inotify.read_events(buffer) {
@@ -146,9 +151,9 @@ fn read_events(buffer: &mut [u8], state: &mut State) -> io::Result<()> {
 }
 
 #[derive(Debug)]
-struct State {
+struct State<L> {
     table: Table,
-    delivery: Delivery,
+    delivery: Delivery<L>,
     subscribers: HashMap<SubscriptionId, Subscriber>,
     regions: HashMap<RegionId, Region>,
     by_root: HashMap<PathBuf, Vec<RegionId>>,
@@ -178,11 +183,11 @@ struct Subscriber {
     ready: Option<oneshot::Sender<Result<(), Failure>>>,
 }
 
-impl State {
+impl<L: Label> State<L> {
     fn new(inotify: Option<Inotify>, poller: Poller, mode: WatchMode) -> Self {
         Self {
             table: Table::new(inotify),
-            delivery: Delivery::default(),
+            delivery: Delivery::new(),
             subscribers: HashMap::new(),
             regions: HashMap::new(),
             by_root: HashMap::new(),
@@ -204,18 +209,21 @@ impl State {
         self.last_id
     }
 
-    fn handle(&mut self, command: Command) {
+    fn handle(&mut self, command: Command<L>) {
         match command {
-            Command::Subscribe { files, matcher, options, id, ready } => {
+            Command::Subscribe { label, files, matcher, options, id, ready } => {
                 let subscription = SubscriptionId(self.new_id());
                 // No receiver: the subscription was dropped already.
                 if id.send(subscription).is_ok() {
-                    self.delivery.open(subscription, options);
+                    self.delivery.open(subscription, label, options);
                     self.subscribe(subscription, files, &matcher, ready);
                 }
             }
             Command::Take { id, reply } => self.delivery.take(id, reply),
-            Command::Unsubscribe { id } => self.unsubscribe(id),
+            Command::Unsubscribe { id, unread } => {
+                self.unsubscribe(id);
+                self.delivery.put_back(unread);
+            }
             Command::TakeOver { from, to, done } => {
                 self.take_over(from, to);
                 // The subscription may have been dropped meanwhile.

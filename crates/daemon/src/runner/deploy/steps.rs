@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lilt_engine::{CommandExit, Event};
+use lilt_engine::{CommandExit, Event, Owner};
 use lilt_host::process::{Exit, Process};
 use lilt_model::command::Command;
 use lilt_model::log::Level;
@@ -57,7 +57,14 @@ impl Steps {
 
     pub(crate) async fn begin(&mut self, stage: StageKind, detail: &str, title: String) {
         let (resource, update) = (self.resource.clone(), self.update);
-        self.context.send(Event::StageBegan { resource, update, stage, detail: detail.to_owned() }).await;
+        self.context
+            .send(Event::StageBegan {
+                owner: Owner::Resource(resource),
+                update,
+                stage,
+                detail: detail.to_owned(),
+            })
+            .await;
         self.span.info(&format!("STEP {}/{} — {title}", self.done.len() + 1, self.total));
         self.current = Some((title, lilt_host::clock::now()));
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use lilt_engine::{SyncJob, SyncTask};
+use lilt_engine::{Owner, SyncJob, SyncTask};
 use lilt_host::files::is_directory;
 use lilt_model::files::FileSet;
 use lilt_model::image::LiveUpdate;
@@ -48,8 +48,7 @@ type Cell = OnceCell<Result<Reading, Failure>>;
 /// What all containers of one update that are given the same have in common.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
-    /// The resource, or the object.
-    owner: String,
+    owner: Owner,
     update: u64,
     live_update: LiveUpdate,
     paths: Vec<PathBuf>,
@@ -95,9 +94,9 @@ impl Readings {
     /// The place of what this job needs, for as long as somebody holds it. Only what began after the job was given counts:
     /// a later change is a later job's.
     /// `known`: what the paths of syncs were when the container last got them.
-    pub(super) fn open(&self, owner: &str, task: &SyncTask, job: &SyncJob, known: &Roots) -> Opened {
+    pub(super) fn open(&self, owner: &Owner, task: &SyncTask, job: &SyncJob, known: &Roots) -> Opened {
         let key = Key {
-            owner: owner.to_owned(),
+            owner: owner.clone(),
             update: job.update,
             live_update: task.live_update.clone(),
             paths: job.paths.clone(),

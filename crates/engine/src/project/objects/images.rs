@@ -4,21 +4,21 @@ use lilt_api::{
     Cmd, CmdImage, CmdImageSpec, CmdImageStateBuilding, CmdImageStateCompleted, CmdImageStateWaiting,
     CmdImageStatus, CmdSpec, DockerImage, DockerImageSpec, DockerImageStageStatus, DockerImageStateBuilding,
     DockerImageStateCompleted, DockerImageStateWaiting, DockerImageStatus, ImageMap, ImageMapSpec,
-    ImageMapStatus, LiveUpdate, LiveUpdateContainerStateWaiting, LiveUpdateContainerStatus,
-    LiveUpdateKubernetesSelector, LiveUpdateSelector, LiveUpdateSource, LiveUpdateSpec,
-    LiveUpdateStateFailed, LiveUpdateStatus, sanitize_name, stage_statuses,
+    ImageMapStatus, LiveUpdate, LiveUpdateContainerStatus, LiveUpdateKubernetesSelector, LiveUpdateSelector,
+    LiveUpdateSource, LiveUpdateSpec, LiveUpdateStateFailed, LiveUpdateStatus, sanitize_name, stage_statuses,
 };
 use lilt_model::ClusterName;
-use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
+use lilt_model::cluster::{Container, ContainerState, Pod};
 use lilt_model::image::{BuildRecord, ImageBuild, ImageTarget};
 use lilt_model::resource::Body;
-use lilt_model::{ContainerId, ImageName, Timestamp};
+use lilt_model::{ImageName, Timestamp};
 
 use super::local::command_status;
 use super::{MANAGED_BY, Named, managed, owned, owned_with_span};
+use crate::controllers::live_update;
 use crate::event::WatchId;
 use crate::runtime::current_pods;
-use crate::state::{ImageState, KubernetesState, Progress, ResourceState, State, UpdateKind};
+use crate::state::{ImageState, KubernetesState, ResourceState, State, UpdateKind};
 use crate::task::{ImageJob, UpdateJob};
 
 /// The name of the objects that show an image of one resource.
@@ -72,7 +72,7 @@ pub(super) fn objects(
             }
             ImageBuild::Custom(_) | ImageBuild::Compose(_) | ImageBuild::LiveUpdateOnly => {}
         }
-        objects.extend(live_update(state, resource, image, kubernetes, &own));
+        objects.extend(live_update_object(state, resource, image, kubernetes, &own));
     }
 }
 
@@ -111,7 +111,7 @@ impl BuildPhase {
                     .any(|it| matches!(it, ImageJob::Build(built) if built.name == image.name)),
                 _ => false,
             },
-            UpdateKind::Live => false,
+            UpdateKind::Live(_) => false,
         });
         if let Some(update) = building {
             return Self::Building { started: update.started, reason: update.cause.headline() };
@@ -198,7 +198,7 @@ fn is_newest(image: &ImageState, record: &BuildRecord) -> bool {
     image.built_during.is_none_or(|(begin, _)| begin <= record.began)
 }
 
-fn live_update(
+fn live_update_object(
     state: &State,
     resource: &ResourceState,
     image: &ImageTarget,
@@ -251,54 +251,30 @@ fn sources(resource: &ResourceState, image: &ImageTarget) -> Vec<LiveUpdateSourc
     images.into_iter().map(source).collect()
 }
 
-fn container(pod: PodRef, name: &str, id: Option<&ContainerId>) -> LiveUpdateContainerStatus {
-    LiveUpdateContainerStatus {
-        container_id: id.map(ToString::to_string).unwrap_or_default(),
-        container_name: name.to_owned(),
-        pod_name: pod.name,
-        namespace: pod.namespace,
-        ..LiveUpdateContainerStatus::default()
-    }
-}
-
-/// Those that take files.
+/// The containers that take files.
 fn running(resource: &ResourceState, image: &ImageState) -> Vec<LiveUpdateContainerStatus> {
     let waits = !resource.is_automatic() && resource.triggered.is_none() && resource.update.is_none();
-    let trigger = || LiveUpdateContainerStateWaiting {
-        reason: "Trigger".to_owned(),
-        message: "Only updates on manual trigger".to_owned(),
-    };
-    let status = |(id, progress): (&ContainerId, &Progress)| LiveUpdateContainerStatus {
-        last_file_time_synced: progress.synced,
-        last_exec_error: progress.error.clone().unwrap_or_default(),
-        waiting: waits.then(trigger),
-        ..container(progress.pod.clone(), &progress.name, Some(id))
-    };
-    image.containers.iter().map(status).collect()
+    let trigger = waits.then_some(("Trigger", "Only updates on manual trigger"));
+    let containers = image.containers.iter();
+    containers.map(|(id, container)| live_update::running_container(id, container, trigger)).collect()
 }
 
-/// Those that will.
+/// The containers that will take files.
 fn waiting(pod: &Pod, target: &ImageTarget, image: &ImageState) -> Vec<LiveUpdateContainerStatus> {
     let is_of = |container: &&Container| match &image.reference {
         Some(reference) => container.image == *reference,
         None => !target.is_built() && target.selects(&container.name, &container.image),
     };
     let waits = |it: &&Container| !it.init && matches!(it.state, ContainerState::Waiting { .. });
-    let status = |it: &Container| LiveUpdateContainerStatus {
-        waiting: Some(LiveUpdateContainerStateWaiting {
-            reason: "ContainerWaiting".to_owned(),
-            message: "Waiting for container to start".to_owned(),
-        }),
-        ..container(pod.reference(), &it.name, it.id.as_ref())
-    };
-    pod.containers.iter().filter(waits).filter(is_of).map(status).collect()
+    let shown = |it: &Container| live_update::waiting_container(&pod.reference(), &it.name, it.id.as_ref());
+    pod.containers.iter().filter(waits).filter(is_of).map(shown).collect()
 }
 
 /// Why files cannot go into containers. A step that failed in one is reported for that one.
 fn failed(resource: &ResourceState, known: Option<&ImageState>) -> Option<LiveUpdateStateFailed> {
     let last = resource.last().filter(|last| last.live)?;
     let failure = last.failure.as_ref()?;
-    let in_steps = known.is_some_and(|image| image.containers.values().any(|it| it.error.is_some()));
+    let in_steps = known.is_some_and(|image| image.containers.values().any(|it| it.step_error().is_some()));
     (!in_steps).then(|| LiveUpdateStateFailed {
         reason: "UpdateFailed".to_owned(),
         message: failure.to_string(),

@@ -11,6 +11,7 @@ use lilt_model::{ClusterName, ResourceName};
 
 use super::targets::tiltfile_target;
 use super::{Named, object, owned, stop_button, stop_button_name};
+use crate::controllers::file_watch;
 use crate::event::WatchId;
 use crate::objects::{show_notes, tiltfile_status};
 use crate::state::{ClusterState, Mode, State};
@@ -23,9 +24,11 @@ const TRIGGER_QUEUE: &str = "tilt-trigger-queue";
 pub fn project_session_objects(state: &State) -> Vec<Named> {
     let tiltfile = ResourceName::tiltfile();
     let mut objects = vec![session(state), object(tiltfile.as_str(), &main_tiltfile(state))];
-    for (name, tiltfile) in state.all_tiltfiles().filter(|(_, tiltfile)| !tiltfile.files.is_empty()) {
-        let watch =
-            FileWatch { spec: FileWatchSpec::from(&tiltfile.files), status: tiltfile.events.status() };
+    for (name, tiltfile) in state.all_tiltfiles().filter(|(_, tiltfile)| !tiltfile.watch.files().is_empty()) {
+        let watch = FileWatch {
+            spec: FileWatchSpec::from(tiltfile.watch.files()),
+            status: file_watch::status(tiltfile.watch.events()),
+        };
         objects.push(owned(&WatchId::Tiltfile(name.clone()).name(), &name, &watch));
     }
     for name in state.tiltfile_names() {

@@ -4,8 +4,8 @@ use lilt_api::{DisableSource, FileWatch, FileWatchSpec, FileWatchStatus};
 
 use super::{Named, disable_source, disable_status, owned, switch_source};
 use crate::apply::wanted_watches;
+use crate::controllers::file_watch::{self, FileEvents};
 use crate::event::WatchId;
-use crate::objects::FileEvents;
 use crate::schedule::sharers;
 use crate::state::{ResourceState, State};
 
@@ -17,13 +17,16 @@ pub(super) fn objects(state: &State, resource: &ResourceState, objects: &mut Vec
         if resource.disabled && others.iter().any(|other| !other.disabled) {
             continue;
         }
-        let events = resource.watches.get(&id).map_or(&nothing, |watch| &watch.events);
+        let events = resource.watches.get(&id).map_or(&nothing, |watch| watch.events());
         let watch = FileWatch {
             spec: FileWatchSpec {
                 disable_source: Some(source(resource, &others)),
                 ..FileWatchSpec::from(&files)
             },
-            status: FileWatchStatus { disable_status: Some(disable_status(resource)), ..events.status() },
+            status: FileWatchStatus {
+                disable_status: Some(disable_status(resource)),
+                ..file_watch::status(events)
+            },
         };
         let (key, mut object) = owned(&id.name(), &resource.spec.name, &watch);
         object.annotate("tilt.dev/target-id", &id.target());

@@ -6,9 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lilt_model::files::{Existence, Manner};
+use lilt_model::files::{ChangedPath, Existence, WatchOptions};
 use lilt_model::{Failure, Timestamp};
-use tokio::sync::oneshot;
 
 use super::modes::Modes;
 use super::{ChangeKind, DEBOUNCE};
@@ -47,7 +46,6 @@ pub(super) struct Mailbox {
     /// Files that were reported while they were being written: others do not wait for them.
     constantly_written: BTreeSet<PathBuf>,
     pending: PendingBatch,
-    waiting: Option<oneshot::Sender<Batch>>,
 }
 
 /// The next batch.
@@ -70,8 +68,6 @@ struct PendingBatch {
     git: bool,
     /// When the first of the new files was noticed.
     created_since: Option<Timestamp>,
-    /// How many other mailboxes of the group deliver at the same time.
-    companions: usize,
     is_due: bool,
 }
 
@@ -83,8 +79,8 @@ struct Change {
 }
 
 impl Mailbox {
-    pub(super) fn new(options: Manner) -> Self {
-        let Manner { together: batched_paths, group, modes } = options;
+    pub(super) fn new(options: WatchOptions) -> Self {
+        let WatchOptions { batched: batched_paths, group, modes } = options;
         Self { batched_paths, group, modes: Modes::new(modes), ..Self::default() }
     }
 
@@ -165,14 +161,8 @@ impl Mailbox {
         true
     }
 
-    pub(super) fn take(&mut self, reply: oneshot::Sender<Batch>) {
-        self.waiting = Some(reply);
-        self.deliver();
-    }
-
-    /// Marks the batch as due, together with `companions` others of its group.
-    pub(super) fn mark_due(&mut self, now: Instant, companions: usize) {
-        self.pending.companions = companions;
+    /// Marks the batch as due.
+    pub(super) fn mark_due(&mut self, now: Instant) {
         if self.pending.is_empty() {
             self.pending = PendingBatch::default();
             return;
@@ -181,7 +171,11 @@ impl Mailbox {
             self.constantly_written.extend(self.pending.being_written.iter().cloned());
         }
         self.pending.is_due = true;
-        self.deliver();
+    }
+
+    /// Returns whether the batch may be delivered.
+    pub(super) fn is_due(&self) -> bool {
+        self.pending.is_due
     }
 
     /// Returns when the batch is due, and how soon to check again.
@@ -223,21 +217,38 @@ impl Mailbox {
         }
     }
 
-    fn deliver(&mut self) {
-        if !self.pending.is_due || self.waiting.is_none() {
-            return;
-        }
+    /// Takes the changes out as a batch, unless nothing is left of them.
+    pub(super) fn take_batch(&mut self) -> Option<Batch> {
         let mut pending = std::mem::take(&mut self.pending);
         let modes = &self.modes;
         pending.changes.retain(|path, change| {
             change.kind != ChangeKind::Folder || modes.covers(path) || is_empty_folder(path)
         });
-        if pending.is_empty() {
-            return;
-        }
-        if let Some(reply) = self.waiting.take() {
-            // If the receiver is gone, the subscription was dropped.
-            let _ = reply.send(pending.into_batch());
+        (!pending.is_empty()).then(|| pending.into_batch())
+    }
+
+    /// Adds a batch that was taken out and not delivered. Changes that have come since are newer.
+    pub(super) fn put_back(&mut self, batch: Batch) {
+        let Batch { paths, existence, lost, problem, notice } = batch;
+        self.pending.lost |= lost;
+        self.pending.problem = problem.or(self.pending.problem.take());
+        self.pending.notice = notice.or(self.pending.notice.take());
+        self.pending.created_since =
+            existence.created_since.into_iter().chain(self.pending.created_since).min();
+        for path in paths {
+            let is_new = existence.created.binary_search(&path).is_ok();
+            let kind = match () {
+                () if ChangedPath::takes_no_place(&path) => ChangeKind::Folder,
+                () if existence.is_deleted(&path) => ChangeKind::Deleted,
+                () => ChangeKind::Complete,
+            };
+            self.pending.has_batched |= self.is_batched(&path);
+            match self.pending.changes.entry(path) {
+                Entry::Occupied(mut newer) => newer.get_mut().is_new &= is_new,
+                Entry::Vacant(place) => {
+                    place.insert(Change { kind, is_new });
+                }
+            }
         }
     }
 }
@@ -322,8 +333,8 @@ impl PendingBatch {
         };
         let existence = self.existence();
         let paths = std::mem::take(&mut self.changes).into_iter().map(named).collect();
-        let Self { companions, lost, problem, notice, .. } = self;
-        Batch { paths, existence, companions, lost, problem, notice }
+        let Self { lost, problem, notice, .. } = self;
+        Batch { paths, existence, lost, problem, notice }
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use inotify::{Event, EventMask};
 
 use super::State;
+use crate::watch::Label;
 use crate::watch::delivery::ChangeKind;
 use crate::watch::region::{Region, RegionId, Report};
 use crate::watch::table::{Holders, Links, NodeId, WatchedPath};
@@ -20,7 +21,7 @@ const DISAPPEARED: EventMask = EventMask::DELETE.union(EventMask::MOVED_FROM);
 const SELF_REMOVED: EventMask =
     EventMask::DELETE_SELF.union(EventMask::MOVE_SELF).union(EventMask::UNMOUNT).union(EventMask::IGNORED);
 
-impl State {
+impl<L: Label> State<L> {
     pub(super) fn handle_event(&mut self, event: &Event<&OsStr>) {
         if event.mask.contains(EventMask::Q_OVERFLOW) {
             self.rescan_after_overflow();
@@ -62,7 +63,7 @@ impl State {
     /// Handles that a watched directory itself is gone from its path.
     fn directory_gone(&mut self, event: &Event<&OsStr>, watched_paths: &[WatchedPath]) {
         let moved = event.mask.contains(EventMask::MOVE_SELF);
-        let is_root = |state: &State, watched: &WatchedPath| {
+        let is_root = |state: &Self, watched: &WatchedPath| {
             let holders = watched.holders.as_slice().iter().filter_map(|holder| state.regions.get(holder));
             holders.into_iter().any(|region| region.depends_on(&watched.path))
         };

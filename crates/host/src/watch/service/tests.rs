@@ -11,18 +11,18 @@ use std::time::{Duration, Instant};
 
 use inotify::Inotify;
 use lilt_model::Failure;
-use lilt_model::files::{ChangedPath, Existence, FileSet, Manner};
+use lilt_model::files::{ChangedPath, Existence, FileSet, WatchOptions};
 use lilt_model::ignore::Matcher;
 use tokio::sync::oneshot;
 
 use super::{BUFFER, Delayed, Report, State, read_events};
 use crate::watch::WatchMode;
 use crate::watch::poll::{PollResult, Poller};
-use crate::watch::{Batch, Command, SubscriptionId};
+use crate::watch::{Batch, Command, Labelled, SubscriptionId};
 
 struct Fixture {
     folder: tempfile::TempDir,
-    state: State,
+    state: State<&'static str>,
     results: Receiver<PollResult>,
 }
 
@@ -53,13 +53,13 @@ impl Fixture {
     }
 
     fn subscribe_to(&mut self, name: &str) -> (SubscriptionId, oneshot::Receiver<Result<(), Failure>>) {
-        self.subscribe_with(name, Manner::default())
+        self.subscribe_with(name, WatchOptions::default())
     }
 
     fn subscribe_with(
         &mut self,
         name: &str,
-        options: Manner,
+        options: WatchOptions,
     ) -> (SubscriptionId, oneshot::Receiver<Result<(), Failure>>) {
         self.subscribe_files(FileSet::new(vec![self.path(name)], vec![]), options)
     }
@@ -67,11 +67,12 @@ impl Fixture {
     fn subscribe_files(
         &mut self,
         files: FileSet,
-        options: Manner,
+        options: WatchOptions,
     ) -> (SubscriptionId, oneshot::Receiver<Result<(), Failure>>) {
         let (id, mut known) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
         self.state.handle(Command::Subscribe {
+            label: "files",
             files,
             matcher: Arc::new(Matcher::default()),
             options,
@@ -113,12 +114,22 @@ impl Fixture {
     }
 
     fn take(&mut self, id: SubscriptionId) -> Batch {
-        let (reply, mut batch) = oneshot::channel();
+        let mut batches = self.take_all(id);
+        assert_eq!(batches.len(), 1, "it is delivered alone");
+        batches.remove(0).batch
+    }
+
+    fn take_all(&mut self, id: SubscriptionId) -> Vec<Labelled<&'static str>> {
+        let (reply, mut batches) = oneshot::channel();
         self.state.handle(Command::Take { id, reply });
+        self.flush();
+        batches.try_recv().expect("there is a batch")
+    }
+
+    fn flush(&mut self) {
         while self.state.delivery.next_check().is_some() {
             self.state.delivery.flush();
         }
-        batch.try_recv().expect("there is a batch")
     }
 }
 
@@ -185,7 +196,7 @@ fn take_over_keeps_which_files_are_new() {
     fs::remove_file(&file).expect("a removal");
     fixture.run_until_idle();
     let (second, _ready) =
-        fixture.subscribe_with("", Manner { group: Some("a".into()), ..Manner::default() });
+        fixture.subscribe_with("", WatchOptions { group: Some("a".into()), ..WatchOptions::default() });
     fixture.run_until_idle();
     fixture.write("file");
     let created = fixture.write("created");
@@ -206,7 +217,7 @@ fn take_over_delivers_changes_of_replaced_subscription() {
     let inside = fixture.write("inside/before");
     fixture.write("outside");
     fixture.run_until_idle();
-    let options = Manner { together: vec![fixture.path("inside")], ..Manner::default() };
+    let options = WatchOptions { batched: vec![fixture.path("inside")], ..WatchOptions::default() };
     let (second, _ready) = fixture.subscribe_with("inside", options);
     fixture.run_until_idle();
     let (done, mut is_done) = oneshot::channel();
@@ -219,33 +230,65 @@ fn take_over_delivers_changes_of_replaced_subscription() {
 }
 
 /// Two images of one pod, whose `run` steps need all files of a burst.
+fn subscribe_group(fixture: &mut Fixture) -> [SubscriptionId; 3] {
+    let options = |name: &str, fixture: &Fixture| WatchOptions {
+        batched: vec![fixture.path(name)],
+        group: Some("pod".into()),
+        ..WatchOptions::default()
+    };
+    let (first, _) = fixture.subscribe_with("one", options("one", fixture));
+    let (second, _) = fixture.subscribe_with("two", options("two", fixture));
+    let (alone, _) = fixture.subscribe_with("two", WatchOptions { group: None, ..options("two", fixture) });
+    fixture.run_until_idle();
+    [first, second, alone]
+}
+
+fn paths<'a>(batches: &'a [Labelled<&'static str>]) -> Vec<(SubscriptionId, &'a [PathBuf])> {
+    batches.iter().map(|it| (it.id, &it.batch.paths[..])).collect()
+}
+
 #[test]
-fn group_gets_batches_of_a_burst_together() {
+fn group_gets_one_delivery_for_a_burst() {
     let mut fixture = Fixture::new();
     let (one, two) = (fixture.write("one/file"), fixture.write("two/file"));
-    let options = |name: &str, fixture: &Fixture| Manner {
-        together: vec![fixture.path(name)],
-        group: Some("pod".into()),
-        ..Manner::default()
-    };
-    let (first, _ready) = fixture.subscribe_with("one", options("one", &fixture));
-    let (second, _ready) = fixture.subscribe_with("two", options("two", &fixture));
-    let (alone, _ready) = fixture.subscribe_with("two", Manner { group: None, ..options("two", &fixture) });
-    fixture.run_until_idle();
+    let [first, second, alone] = subscribe_group(&mut fixture);
     fs::write(&one, "new").expect("a write");
     fs::write(&two, "new").expect("a write");
     fixture.run_until_idle();
     let (reply, mut other) = oneshot::channel();
     fixture.state.handle(Command::Take { id: second, reply });
-    let batch = |paths: PathBuf, companions| Batch { paths: vec![paths], companions, ..Batch::default() };
-    assert_eq!(fixture.take(first), batch(one.clone(), 1));
-    assert_eq!(other.try_recv().expect("it is told in the same moment"), batch(two.clone(), 1));
-    assert_eq!(fixture.take(alone), batch(two, 0));
+    let batches = fixture.take_all(first);
+    assert_eq!(paths(&batches), [(first, &[one.clone()][..]), (second, &[two.clone()][..])]);
+    other.try_recv().expect_err("the other one goes on waiting");
+    assert_eq!(fixture.take(alone).paths, [two]);
 
     // Members of the group that have seen nothing delay nobody.
     fs::write(&one, "other").expect("a write");
     fixture.run_until_idle();
-    assert_eq!(fixture.take(first), batch(one, 0));
+    assert_eq!(fixture.take(first).paths, [one]);
+}
+
+/// The watch of one image is no longer wanted in the moment in which it gets the changes of both.
+#[test]
+fn undelivered_changes_of_group_go_to_the_others() {
+    for is_read in [false, true] {
+        let mut fixture = Fixture::new();
+        let (one, two) = (fixture.write("one/file"), fixture.write("two/file"));
+        let [first, second, _] = subscribe_group(&mut fixture);
+        fs::write(&one, "new").expect("a write");
+        fs::write(&two, "new").expect("a write");
+        fixture.run_until_idle();
+        let unread = if is_read {
+            fixture.take_all(first)
+        } else {
+            let (reply, _) = oneshot::channel();
+            fixture.state.handle(Command::Take { id: first, reply });
+            fixture.flush();
+            Vec::new()
+        };
+        fixture.state.handle(Command::Unsubscribe { id: first, unread });
+        assert_eq!(fixture.take(second).paths, std::slice::from_ref(&two));
+    }
 }
 
 #[test]
@@ -253,8 +296,8 @@ fn mode_changes_are_reported_where_files_are_polled() {
     let mut fixture = Fixture::new();
     let file = fixture.write("src/deep/file");
     let folder = fixture.path("src/deep");
-    let (id, _ready) =
-        fixture.subscribe_with("src", Manner { modes: vec![fixture.path("src")], ..Manner::default() });
+    let (id, _ready) = fixture
+        .subscribe_with("src", WatchOptions { modes: vec![fixture.path("src")], ..WatchOptions::default() });
     let (other, _ready) = fixture.subscribe_to("src");
     fixture.run_until_idle();
     let results = |fixture: &mut Fixture, modes: &[&PathBuf]| {
@@ -350,7 +393,7 @@ fn files_beyond_watch_limit_are_polled() {
     fs::remove_dir_all(fixture.path("deep/down")).expect("a removal");
     fixture.await_poll();
     assert_eq!(fixture.take(id).paths, [fixture.path("deep/down")], "of a folder that is gone, only itself");
-    fixture.state.handle(Command::Unsubscribe { id });
+    fixture.state.handle(Command::Unsubscribe { id, unread: Vec::new() });
     assert!(fixture.state.regions.is_empty());
 }
 
@@ -382,7 +425,7 @@ fn released_watches_are_removed_from_kernel() {
     fs::rename(fixture.path("a"), elsewhere.path().join("a")).expect("a move out of sight");
     fixture.run_until_idle();
     assert_eq!(fixture.kernel_watch_count(), 2);
-    fixture.state.handle(Command::Unsubscribe { id });
+    fixture.state.handle(Command::Unsubscribe { id, unread: Vec::new() });
     assert_eq!(fixture.kernel_watch_count(), 0);
     assert_eq!(fixture.state.table.count(), 0);
 }
@@ -432,7 +475,7 @@ fn deleted_directory_is_removed_under_all_its_paths() {
     assert!(fixture.take(by_path).paths.contains(&file));
     assert!(fixture.take(by_link).paths.contains(&fixture.path("link/again")));
     for id in [by_path, by_link] {
-        fixture.state.handle(Command::Unsubscribe { id });
+        fixture.state.handle(Command::Unsubscribe { id, unread: Vec::new() });
     }
     assert_eq!((fixture.state.table.count(), fixture.kernel_watch_count()), (0, 0));
 }

@@ -9,6 +9,7 @@ use lilt_model::Failure;
 use lilt_model::os_error::is_shortage;
 
 use super::State;
+use crate::watch::Label;
 use crate::watch::delivery::ChangeKind;
 use crate::watch::region::{
     EntryKind, PollReason, RegionId, Report, ResolvedRoot, is_limit, is_missing, parent, watch_failure,
@@ -51,7 +52,7 @@ impl Delayed {
     }
 }
 
-impl State {
+impl<L: Label> State<L> {
     pub(super) fn has_work(&self) -> bool {
         !self.turns.is_empty()
     }

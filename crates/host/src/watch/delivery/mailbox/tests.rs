@@ -55,7 +55,7 @@ fn constantly_written_file_does_not_delay_others() {
     let later = begin + Duration::from_secs(10);
     let mut one = mailbox(begin, 0, 0, 10_000);
     one.change(log, ChangeKind::Writing);
-    one.mark_due(later, 0);
+    one.mark_due(later);
     assert!(
         one.record_arrival(later + Duration::from_millis(20)),
         "it is gathered anew, for nobody has taken it"

@@ -5,11 +5,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
-use lilt_model::files::{FileSet, Manner};
+use lilt_model::files::{FileSet, WatchOptions};
 use tokio::sync::oneshot;
 
 use super::Fixture;
-use crate::watch::{Batch, Command, SubscriptionId};
+use crate::watch::{Command, Labelled, SubscriptionId};
 
 const NOTHING: [PathBuf; 0] = [];
 
@@ -17,7 +17,7 @@ impl Fixture {
     /// Subscribes to one path, without what is below it.
     fn subscribe_entry(&mut self, name: &str) -> SubscriptionId {
         let files = FileSet { entries: [self.path(name)].into(), ..FileSet::default() };
-        let (id, mut ready) = self.subscribe_files(files, Manner::default());
+        let (id, mut ready) = self.subscribe_files(files, WatchOptions::default());
         self.run_until_idle();
         assert_eq!(ready.try_recv(), Ok(Ok(())));
         id
@@ -39,14 +39,16 @@ impl Fixture {
     fn reported_to<const N: usize>(&mut self, ids: [SubscriptionId; N]) -> [Vec<PathBuf>; N] {
         self.run_until_idle();
         let replies = ids.map(|id| {
-            let (reply, batch) = oneshot::channel::<Batch>();
+            let (reply, batch) = oneshot::channel::<Vec<Labelled<_>>>();
             self.state.handle(Command::Take { id, reply });
             batch
         });
         while self.state.delivery.next_check().is_some() {
             self.state.delivery.flush();
         }
-        replies.map(|mut batch| batch.try_recv().map(|batch: Batch| batch.paths).unwrap_or_default())
+        replies.map(|mut batch| {
+            batch.try_recv().map(|mut batches| batches.remove(0).batch.paths).unwrap_or_default()
+        })
     }
 }
 
@@ -280,7 +282,7 @@ fn thousand_type_changes_leave_no_watches() {
     assert_eq!((fixture.state.table.count(), fixture.kernel_watch_count()), at_first);
     assert!(fixture.reported_to([tree, entry]).iter().all(|paths| paths.contains(&root)));
     for id in [tree, entry] {
-        fixture.state.handle(Command::Unsubscribe { id });
+        fixture.state.handle(Command::Unsubscribe { id, unread: Vec::new() });
     }
     assert_eq!((fixture.state.table.count(), fixture.kernel_watch_count()), (0, 0));
 }

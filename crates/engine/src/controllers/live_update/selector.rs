@@ -1,4 +1,4 @@
-//! The containers that a `LiveUpdate` means.
+//! The containers that the selector of a `LiveUpdate` finds.
 
 use lilt_api::{Content, LiveUpdateKubernetesSelector, ObjectKind};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodPhase, PodRef};
@@ -6,21 +6,21 @@ use lilt_model::reference::Reference;
 use lilt_model::{ContainerId, ResourceName};
 use serde::Serialize;
 
-use super::Trouble;
-use crate::objects::{discovery, images};
+use super::object::Trouble;
+use crate::objects::{discovered_pods, image_map};
 use crate::runtime::current_pods;
 use crate::state::State;
 
-/// Those that were found.
+/// The containers that were found.
 #[derive(Default)]
 pub(super) struct Found {
-    pub(super) running: Vec<(ContainerId, Place)>,
-    /// They have not begun to run, or not again.
+    pub(super) running: Vec<(ContainerId, FoundContainer)>,
+    /// They have not started, or not been restarted, yet.
     pub(super) waiting: Vec<Waiting>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Place {
+pub(super) struct FoundContainer {
     pub(super) pod: PodRef,
     pub(super) name: String,
     /// It runs under lilt's agent.
@@ -30,7 +30,7 @@ pub(super) struct Place {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Waiting {
     pub(super) id: Option<ContainerId>,
-    pub(super) place: Place,
+    pub(super) container: FoundContainer,
 }
 
 pub(super) fn find(state: &State, selector: &LiveUpdateKubernetesSelector) -> Result<Found, Trouble> {
@@ -39,17 +39,17 @@ pub(super) fn find(state: &State, selector: &LiveUpdateKubernetesSelector) -> Re
     let resource = state.resources.get(&ResourceName::new(name)).and_then(|resource| resource.kubernetes());
     let pods: Vec<&Pod> = match (object, resource) {
         (Some(Content::KubernetesDiscovery(discovery)), _) => {
-            discovery::found(state, &discovery.spec).into_iter().map(|pod| &**pod).collect()
+            discovered_pods(state, &discovery.spec).into_iter().map(|pod| &**pod).collect()
         }
         (_, Some(kubernetes)) => current_pods(state, kubernetes).collect(),
         (_, None) => {
             return Err(("ObjectNotFound", format!("kubernetesdiscoveries.tilt.dev {name:?} not found")));
         }
     };
-    let is_meant = chosen(state, selector)?;
+    let is_selected = selected(state, selector)?;
     let mut found = Found::default();
     for pod in pods.into_iter().filter(|pod| !pod.deleting) {
-        for container in pod.containers.iter().filter(|it| !it.init && is_meant(it)) {
+        for container in pod.containers.iter().filter(|it| !it.init && is_selected(it)) {
             found.add(pod, container);
         }
     }
@@ -57,23 +57,24 @@ pub(super) fn find(state: &State, selector: &LiveUpdateKubernetesSelector) -> Re
 }
 
 impl Found {
-    /// One that has ended does neither, nor does any of a pod that has.
+    /// Adds a container that runs or will run; one that has ended does neither, nor does any of a pod that has ended.
     fn add(&mut self, pod: &Pod, container: &Container) {
-        let place = Place { pod: pod.reference(), name: container.name.clone(), agent: container.agent };
+        let found =
+            FoundContainer { pod: pod.reference(), name: container.name.clone(), agent: container.agent };
         let has_ended = matches!(pod.phase, PodPhase::Succeeded | PodPhase::Failed);
         match (&container.state, container.id.clone()) {
-            (ContainerState::Running { .. }, Some(id)) => self.running.push((id, place)),
+            (ContainerState::Running { .. }, Some(id)) => self.running.push((id, found)),
             (ContainerState::Terminated { .. }, _) => {}
             (ContainerState::Running { .. } | ContainerState::Waiting { .. }, id) if !has_ended => {
-                self.waiting.push(Waiting { id, place });
+                self.waiting.push(Waiting { id, container: found });
             }
             _ => {}
         }
     }
 }
 
-/// By the container's name, its image or the image of a map.
-fn chosen(
+/// Returns which containers are selected: by name, by image or by the image of a map.
+fn selected(
     state: &State,
     selector: &LiveUpdateKubernetesSelector,
 ) -> Result<impl Fn(&Container) -> bool + use<>, Trouble> {
@@ -82,7 +83,7 @@ fn chosen(
     let mut built = None;
     if !map.is_empty() {
         let missing = || ("ObjectNotFound", format!("imagemaps.tilt.dev {map:?} not found"));
-        let (target, reference) = images::image_map(state, map).ok_or_else(missing)?;
+        let (target, reference) = image_map(state, map).ok_or_else(missing)?;
         image = target.name.as_str().to_owned();
         built = reference;
     }

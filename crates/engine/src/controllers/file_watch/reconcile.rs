@@ -1,40 +1,36 @@
-//! Saved files.
+//! What watches report.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_api::{ObjectKey, ObjectKind};
-use lilt_model::files::{ChangedPath, Existence};
+use lilt_model::files::ChangedPath;
 use lilt_model::resource::Body;
 use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 
-use crate::apply::{images, load};
-use crate::event::WatchId;
+use crate::apply::{note_image_changes, note_unwatched_changes, request_load_for_changes, save_number};
+use crate::event::{FileChanges, WatchId};
 use crate::objects;
 use crate::schedule;
 use crate::state::{BodyState, State};
 
-/// Changes that are told so soon after an update ended were most likely made while it ran.
+/// Changes that are reported so soon after an update ended were most likely made while it ran.
 const AFTERWARDS: Duration = Duration::from_millis(500);
 /// Nobody's save waits so long to be noticed.
 const LONG_AGO: Duration = Duration::from_secs(10);
 /// How exactly file systems tell the time.
 const GRAIN: Duration = Duration::from_millis(20);
 
-pub(super) fn changed(
-    state: &mut State,
-    watch: WatchId,
-    paths: Vec<PathBuf>,
-    existence: &Existence,
-    written: Option<Timestamp>,
-) {
+/// Files were saved.
+pub(crate) fn changed(state: &mut State, changes: FileChanges) {
+    let FileChanges { watch, paths, existence, written } = changes;
     let sequence = match &watch {
-        WatchId::Image(name, image) => images::save(state, name, image, &paths, written),
+        WatchId::Image(name, image) => save_number(state, name, image, &paths, written),
         _ => state.next_sequence(),
     };
     let now = state.now;
     note_loop(state, &watch, &paths, written);
-    note_event(state, &watch, &paths);
+    add_event(state, &watch, &paths);
     let paths = match &watch {
         WatchId::Image(name, image) => without_dependencies_of_command(state, name, image, paths),
         _ => paths,
@@ -44,27 +40,24 @@ pub(super) fn changed(
     }
     let changes = paths.into_iter().map(|path| (ChangedPath::from(path), sequence));
     if let WatchId::Image(name, image) = &watch {
-        images::tell_blind(state, name, image, changes.clone());
+        note_unwatched_changes(state, name, image, changes.clone());
     }
     let name = match &watch {
         WatchId::Tiltfile(name) => {
             if let Some(tiltfile) = state.tiltfile_named_mut(name) {
                 tiltfile.changes.extend(changes);
-                load::request_for_changes(state, name);
+                request_load_for_changes(state, name);
             }
             return;
         }
-        WatchId::Object(name) => {
-            objects::files_changed(state, name, changes.map(|(path, _)| path.to_path_buf()).collect());
-            return;
-        }
+        WatchId::Object(_) => return,
         WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => name.clone(),
     };
     let Some(resource) = state.resources.get_mut(&name).filter(|resource| !resource.disabled) else { return };
     match (&mut resource.body, &watch) {
         (BodyState::Local(local), WatchId::Local(_)) => local.changes.extend(changes),
         (BodyState::Kubernetes(_), WatchId::Image(_, image)) => {
-            images::note(resource, image, changes, existence)
+            note_image_changes(resource, image, changes, &existence)
         }
         (BodyState::Kubernetes(kubernetes), WatchId::Deploy(_)) => kubernetes.changes.extend(changes),
         _ => return,
@@ -100,8 +93,8 @@ fn without_dependencies_of_command(
     paths
 }
 
-/// A directory may lack files that containers still have: they are built anew.
-pub(super) fn lost(state: &mut State, watch: &WatchId) {
+/// Some deletions may be missing: only a build knows which files are left.
+pub(crate) fn changes_lost(state: &mut State, watch: &WatchId) {
     let WatchId::Image(name, image) = watch else { return };
     let Some(resource) = state.resources.get_mut(name) else { return };
     if let Some(image) = resource.kubernetes_mut().and_then(|it| it.images.get_mut(image)) {
@@ -110,32 +103,36 @@ pub(super) fn lost(state: &mut State, watch: &WatchId) {
     }
 }
 
-/// Says so in the `FileWatch`.
-pub(super) fn troubled(state: &mut State, watch: &WatchId, failure: &Failure) {
-    let words = failure.to_string();
-    match watch {
-        WatchId::Object(name) => return objects::files_troubled(state, name, words),
+/// Changes may be missed from now on.
+pub(crate) fn troubled(state: &mut State, id: &WatchId, failure: &Failure) {
+    if let Some(watch) = state.file_watch_mut(id) {
+        watch.events.error = Some(failure.to_string());
+        touch(state, id);
+    }
+}
+
+/// Adds an event to what readers see of a watch, and reconsiders the objects that follow it.
+fn add_event(state: &mut State, id: &WatchId, paths: &[PathBuf]) {
+    let now = state.now;
+    let Some(watch) = state.file_watch_mut(id) else { return };
+    watch.events.add(now, paths.to_vec());
+    let name = if let WatchId::Object(name) = id { name.clone() } else { id.name() };
+    objects::changed(state, &ObjectKey::new(ObjectKind::FileWatch, name));
+    // Whether a resource is touched is decided by what its files are for.
+    if matches!(id, WatchId::Tiltfile(_) | WatchId::Object(_)) {
+        touch(state, id);
+    }
+}
+
+fn touch(state: &mut State, id: &WatchId) {
+    match id {
         WatchId::Tiltfile(_) => state.touch_session(),
+        WatchId::Object(name) => state.objects.touch(&ObjectKey::new(ObjectKind::FileWatch, name)),
         WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => state.touch(name),
     }
-    if let Some(events) = state.file_events_mut(watch) {
-        events.trouble(words);
-    }
 }
 
-/// What the `FileWatch` of a resource or of the Tiltfile tells; what starts anew with it does.
-fn note_event(state: &mut State, watch: &WatchId, paths: &[PathBuf]) {
-    let now = state.now;
-    if let Some(events) = state.file_events_mut(watch) {
-        events.note(now, paths.to_vec());
-        objects::changed(state, &ObjectKey::new(ObjectKind::FileWatch, watch.name()));
-        if matches!(watch, WatchId::Tiltfile(_)) {
-            state.touch_session();
-        }
-    }
-}
-
-/// Remembers who may have written these files.
+/// Remembers whether an update of its own may have written these files.
 fn note_loop(state: &mut State, watch: &WatchId, paths: &[PathBuf], written: Option<Timestamp>) {
     let now = state.now;
     match watch {
@@ -158,8 +155,8 @@ fn note_loop(state: &mut State, watch: &WatchId, paths: &[PathBuf], written: Opt
     }
 }
 
-/// Whether files were written by an update that ended at this time. Where files do not tell when that was, what is told
-/// soon after counts.
+/// Whether files were written by an update that ended at this time. Where the time is not known, what is
+/// reported soon after counts.
 fn is_own(now: Timestamp, ended: Option<Timestamp>, written: Option<Timestamp>) -> bool {
     let Some(ended) = ended else { return false };
     match written {
@@ -168,23 +165,18 @@ fn is_own(now: Timestamp, ended: Option<Timestamp>, written: Option<Timestamp>) 
     }
 }
 
-pub(super) fn watching(state: &mut State, watch: &WatchId, version: u64) {
-    let name = match watch {
-        WatchId::Tiltfile(name) => {
-            let now = state.now;
-            if let Some(tiltfile) = state.tiltfile_named_mut(name) {
-                tiltfile.events.begin(now);
-            }
-            return state.touch_session();
-        }
-        WatchId::Object(name) => return objects::files_watching(state, name, version),
-        WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => name,
-    };
+/// No change to the files of a watch is missed from now on.
+pub(crate) fn watching(state: &mut State, id: &WatchId, version: u64) {
     let now = state.now;
-    let known = state.resources.get_mut(name).and_then(|resource| resource.watches.get_mut(watch));
-    if let Some(known) = known.filter(|known| known.version == version && !known.ready) {
-        known.ready = true;
-        known.events.begin(now);
-        state.touch(name);
+    let Some(watch) = state.file_watch_mut(id) else { return };
+    // What a Tiltfile reads is watched as soon as it is known; saves count before.
+    let is_of_tiltfile = matches!(id, WatchId::Tiltfile(_));
+    if !is_of_tiltfile && (watch.version() != version || watch.is_ready()) {
+        return;
+    }
+    watch.events.begin(now);
+    touch(state, id);
+    if let WatchId::Object(name) = id {
+        objects::changed(state, &ObjectKey::new(ObjectKind::FileWatch, name));
     }
 }
