@@ -695,7 +695,7 @@ message: string,
  */
 server?: string, 
 /**
- * What the user can do about it.
+ * What to do about it.
  */
 hint?: string, since: Timestamp, };
 
