@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_come_after_those_of_the_path() {
+    fn program_folders_are_appended_to_the_path() {
         let folder = || PathBuf::from("/session/bin");
         assert_eq!(path_with("/bin:/usr/bin".into(), &[folder()]).unwrap(), "/bin:/usr/bin:/session/bin");
         assert_eq!(path_with(String::new(), &[folder()]).unwrap(), "/session/bin");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_know_the_session_by_its_port() {
+    fn commands_get_host_and_port_of_the_session() {
         let variables = variables("devbox", 10350);
         let value =
             |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn namespaces_and_what_is_to_be_kept_stay() {
+    fn namespaces_and_kept_objects_are_not_deleted() {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
         let annotations = json!({"tilt.dev/down-policy": "keep"});
         let kept = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": annotations}});

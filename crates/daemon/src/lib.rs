@@ -1,11 +1,12 @@
 //! The loop that owns all state, and one runner per kind of task.
 //!
 //! [`run`] waits for events, lets the engine apply them and diffs the engine's plan against what runs. Runners do
-//! the work at the edges and answer with events; they share nothing with the loop and with each other but the
-//! clients in [`context::Context`].
+//! the work at the edges and answer with events. They share no state with the loop or with each other; what several of
+//! them need belongs to one task that answers requests, such as [`runner::FileReader`].
 
 mod api;
 mod command_environment;
+mod connections;
 mod context;
 mod deployers;
 mod docker_prune;
@@ -16,6 +17,7 @@ mod host_system;
 mod in_flight;
 mod minikube;
 mod object_queries;
+mod plugin_log;
 mod program;
 mod recording;
 mod runner;
@@ -23,6 +25,8 @@ mod secrets;
 mod session;
 mod settings;
 mod tasks;
+#[cfg(test)]
+mod test_support;
 
 pub use api::Store;
 pub use command_environment::CommandEnvironment;

@@ -50,7 +50,7 @@ async fn docker_env(guardian: &Guardian, profile: &str) -> Result<Option<Vec<(St
     let program::ProgramOutput { exit, output, errors } = program::run(guardian, &launch, None).await?;
     match exit {
         Exit::Code(0) => Ok(Some(exports(&output))),
-        _ if NO_ENGINE_ERRORS.iter().any(|words| errors.contains(words)) => Ok(None),
+        _ if NO_ENGINE_ERRORS.iter().any(|message| errors.contains(message)) => Ok(None),
         _ => Err(Failure::environment(
             "cannot read the variables of minikube's engine (`minikube docker-env`)",
         )
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_minikube_exports_is_read() {
+    fn exports_of_minikube_are_parsed() {
         let text = "export DOCKER_TLS_VERIFY=\"1\"\nexport DOCKER_HOST=\"tcp://192.168.49.2:2376\"\n\
                     # To point your shell to minikube's docker-daemon, run:\n# eval $(minikube -p x docker-env)\n";
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());

@@ -1,4 +1,4 @@
-//! How applied objects are, asked of the cluster when somebody wants to see it. Nothing is kept, so it costs nothing else.
+//! Queries the status of applied objects when somebody looks at them. Nothing is cached, so it costs nothing otherwise.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,25 +6,23 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use lilt_cluster::Cluster;
-use lilt_model::ClusterName;
+use lilt_model::Failure;
 use lilt_model::cluster::ReportedObject;
 use lilt_model::kubernetes::ObjectRef;
-use lilt_store::SessionQuery;
+use lilt_store::{LogWriter, SessionQuery};
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::context::Context;
-
-/// Objects of one look.
+/// Objects of one query that are requested concurrently.
 const OBJECTS_AT_ONCE: usize = 10;
-/// ObjectQueries of a session: pages that are open at the same time are few, and clusters have other things to do.
+/// Concurrent queries of a session: few pages are open at the same time, and clusters have other things to do.
 const QUERIES_AT_ONCE: usize = 4;
-/// Who queries at a page does not wait longer, however many objects there are.
+/// A page does not wait longer, however many objects there are.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// At clusters, for readers who wait for it. Each ends when its reader has gone, and in any case after [`TIMEOUT`].
+/// The running queries. Each ends when its reader is gone, and in any case after [`TIMEOUT`].
 pub(crate) struct ObjectQueries {
     running: JoinSet<()>,
     permits: Arc<Semaphore>,
@@ -35,38 +33,38 @@ impl ObjectQueries {
         Self { running: JoinSet::new(), permits: Arc::new(Semaphore::new(QUERIES_AT_ONCE)) }
     }
 
-    /// Answers with a [`ReportedObject`] for each of them, in their order.
+    /// Starts a query. Its answer has a [`ReportedObject`] for each object, in the given order.
     pub(crate) fn begin(
         &mut self,
-        context: Context,
-        cluster: ClusterName,
+        cluster: Result<Cluster, Failure>,
         objects: Vec<ObjectRef>,
+        logs: LogWriter,
         mut query: SessionQuery,
     ) {
         let permits = Arc::clone(&self.permits);
         self.running.spawn(async move {
             let found = tokio::select! {
-                found = query_objects(&context, &cluster, &objects, &permits) => found,
+                found = query_objects(&cluster, &objects, &logs, &permits) => found,
                 () = query.cancelled() => return,
             };
             query.answer(json!(found));
         });
     }
 
-    /// One that has ended; none if none runs.
+    /// Returns when a query has ended; none if none runs.
     pub(crate) async fn next_ended(&mut self) -> Option<()> {
         let ended = self.running.join_next().await?;
         if let Err(error) = ended {
-            tracing::error!(%error, "a look at a cluster broke");
+            tracing::error!(%error, "a query of a cluster panicked");
         }
         Some(())
     }
 }
 
 async fn query_objects(
-    context: &Context,
-    cluster: &ClusterName,
+    cluster: &Result<Cluster, Failure>,
     objects: &[ObjectRef],
+    logs: &LogWriter,
     permits: &Semaphore,
 ) -> Vec<ReportedObject> {
     let until = Instant::now() + TIMEOUT;
@@ -74,9 +72,9 @@ async fn query_objects(
     let Ok(_permit) = tokio::time::timeout_at(until, permits.acquire()).await else {
         return none("too many look at clusters at the same time");
     };
-    match context.cluster(cluster) {
+    match cluster {
         Ok(cluster) => {
-            let queries = objects.iter().map(|object| query_object(context, &cluster, object, until));
+            let queries = objects.iter().map(|object| query_object(cluster, object, logs, until));
             stream::iter(queries.collect::<Vec<_>>()).buffered(OBJECTS_AT_ONCE).collect().await
         }
         Err(failure) => none(&failure.to_string()),
@@ -84,9 +82,9 @@ async fn query_objects(
 }
 
 async fn query_object(
-    context: &Context,
     cluster: &Cluster,
     object: &ObjectRef,
+    logs: &LogWriter,
     until: Instant,
 ) -> ReportedObject {
     let mut shown = object.clone();
@@ -94,7 +92,7 @@ async fn query_object(
         shown.namespace.clear();
     }
     let name = shown.to_string();
-    // Pods are watched, and told of in full.
+    // Pods are watched, and shown with all details anyway.
     if object.kind == "Pod" && object.api_version == "v1" {
         return unknown(name, String::new());
     }
@@ -104,7 +102,7 @@ async fn query_object(
         Ok(Err(failure)) => return unknown(name, failure.message),
         Err(_) => return unknown(name, "the cluster does not answer in time".to_owned()),
     };
-    let redactor = context.logs.redactor();
+    let redactor = logs.redactor();
     let mut conditions = state.conditions;
     conditions.iter_mut().for_each(|it| redactor.redact_in_place(&mut it.message));
     let remark = if state.is_deleting { "is being deleted" } else { "" };

@@ -84,8 +84,8 @@ pub(crate) fn redact_resource(redactor: &Redactor, resource: &mut UIResource) {
     let history =
         status.build_history.iter_mut().flat_map(|it| it.warnings.iter_mut().chain([&mut it.error]));
     let pod = status.k8s_resource_info.iter_mut().map(|info| &mut info.pod_status_message);
-    for words in history.chain(pod) {
-        redactor.redact_in_place(words);
+    for text in history.chain(pod) {
+        redactor.redact_in_place(text);
     }
     redact_annotations(redactor, &mut resource.metadata);
 }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_annotations_stay() {
+    fn names_in_annotations_are_not_redacted() {
         let mut metadata = ObjectMeta::default();
         let hold = r#"{"hold":"dependencies","on":[{"name":"hunter2","state":"updating"}],"why":"hunter2"}"#;
         let before = [
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_an_object_have_no_secrets() {
+    fn texts_of_a_resource_are_redacted() {
         let redactor = redactor();
         let ended = UIBuildTerminated {
             error: "login with hunter2 failed".into(),

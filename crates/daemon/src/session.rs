@@ -1,7 +1,6 @@
-//! The only loop: wait for an event, drain what else has come, let the engine decide, make what runs equal to the
-//! plan, and show the result.
+//! The loop that owns all state: receive an event and all others that have arrived, apply them, schedule updates,
+//! reconcile the tasks with the plan, and commit the projection.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,28 +15,30 @@ use lilt_model::request::Request;
 use lilt_model::{Failure, ResourceName, SpanId};
 use lilt_store::{LogWriter, QuerySubject, SessionQueries, SessionQuery, WriteRequest};
 use serde_json::json;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{Objects, Store};
-use crate::context::{Context, Edges, Stamped, update_span_id};
+use crate::connections::Connections;
+use crate::context::{Message, Stamped, update_span_id};
 use crate::deployers::Deployers;
 use crate::examine;
-use crate::in_flight::InFlightWrites;
 use crate::object_queries::ObjectQueries;
+use crate::plugin_log::PluginLog;
 use crate::recording::Recording;
-use crate::runner::{ConnectionSlots, Readings};
+use crate::runner::{ConnectionSlots, FileReader, Runners, Shared};
 use crate::secrets;
 use crate::settings::Settings;
-use crate::tasks::{Section, Tasks};
+use crate::tasks::{Runner, Section, Tasks};
 
-/// Events that may wait while the loop is in a turn; runners wait beyond that.
-const EVENTS: usize = 1024;
-/// Events taken into one turn, so that readers see something even under a flood.
+/// Messages that are buffered during a turn; runners wait beyond that.
+const MESSAGES: usize = 1024;
+/// Limits the messages of one turn, so that readers see updates even under a flood.
 const DRAINED: usize = 4096;
-/// How long after a load of the Tiltfile the code that ran then is given back.
+/// When to release the memory of code that ran during a load of the Tiltfile.
 const QUIET: Duration = Duration::from_secs(2);
-/// Everything that runs must have ended by then. A shell prompt that takes longer feels broken.
+/// All tasks must have ended by then. A shell prompt that takes longer feels broken.
 const LONGEST_SHUTDOWN: Duration = Duration::from_millis(1800);
 /// How long the end of `ci` waits for the logs of containers that have ended.
 const FINAL_LOGS_TIMEOUT: Duration = Duration::from_secs(20);
@@ -45,21 +46,21 @@ const FINAL_LOGS_TIMEOUT: Duration = Duration::from_secs(20);
 /// How a session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionOutcome {
-    /// It was told to.
+    /// It was cancelled.
     Cancelled,
-    /// `ci` is done.
+    /// `ci` has succeeded or failed.
     Verdict(Verdict),
 }
 
-/// Runs a session until it is cancelled or, in `ci`, decided. When it returns nothing that it started is left.
+/// Runs a session until it is cancelled or, in `ci`, decided. When it returns, nothing that it started is left.
 pub async fn run(
     settings: Settings,
-    mut requests: mpsc::Receiver<Request>,
+    requests: mpsc::Receiver<Request>,
     store: Store,
     logs: LogWriter,
     cancel: CancellationToken,
 ) -> Result<SessionOutcome, Failure> {
-    let (events, mut incoming) = mpsc::channel(EVENTS);
+    let (messages, incoming) = mpsc::channel(MESSAGES);
     let shutdown = CancellationToken::new();
     let options = Options {
         tiltfile: settings.tiltfile.clone(),
@@ -79,70 +80,41 @@ pub async fn run(
     let guardian = Guardian::of_this_program()?.with_open_files(open_files);
     let recording = settings.record.as_ref().map(|path| Recording::begin(path, &options)).transpose()?;
     let started = lilt_host::clock::now();
-    let context = Context {
-        edges: Edges {
-            watcher: Watcher::start(settings.watch_mode)?,
-            guardian: guardian.clone(),
-            docker: examine::engine().map(Arc::new),
-            clusters: Arc::new(watch::Sender::new(BTreeMap::new())),
-            in_flight: InFlightWrites::default(),
-            readings: Readings::default(),
-            forward_slots: ConnectionSlots::within(lilt_host::limits::open_files()),
-            deployers: Deployers::of_session(&settings.tiltfile, started),
-        },
+    // Tasks that own what runners share. They end with this function.
+    let mut services = JoinSet::new();
+    let shared = Shared {
+        watcher: Watcher::start(settings.watch_mode)?,
+        plugin_log: PluginLog::start(logs.clone(), &mut services),
+        deployers: Deployers::start(&settings.tiltfile, started, &mut services),
+        file_reader: FileReader::start(&mut services),
+        forward_slots: ConnectionSlots::within(lilt_host::limits::open_files()),
+    };
+    let runners = Runners {
         settings: Arc::new(settings),
+        guardian: guardian.clone(),
         logs: logs.clone(),
         started,
-        events,
-        cancel: CancellationToken::new(),
+        messages,
         shutdown: shutdown.clone(),
+        shared,
     };
-    let Store { writer, reader, mut writes, queries } = store;
+    let connections = Connections::new(examine::engine().map(Arc::new));
+    let Store { writer, reader, writes, queries } = store;
     let objects = Objects::new(writer, reader);
-    let mut session = Session {
-        state: State::new(options),
-        tasks: Tasks::new(context),
-        queries,
-        logs,
-        objects,
-        recording,
-        loaded: None,
-        object_queries: ObjectQueries::new(),
-    };
-    session.apply_now(Event::Started);
-    let ended = loop {
-        session.turn();
-        if let Some(verdict) = session.verdict_in_ci() {
-            break SessionOutcome::Verdict(verdict);
-        }
-        let loaded = session.loaded;
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => break SessionOutcome::Cancelled,
-            Some(event) = incoming.recv() => session.apply_event(event),
-            Some(request) = requests.recv() => session.apply_now(Event::Requested { request }),
-            Some(write) = writes.recv() => session.apply_write(write),
-            panicked = session.tasks.next_ended() => session.note_panic(panicked),
-            () = quiet_after_load(loaded) => session.release_code_pages(),
-            query = session.queries.next() => session.answer(query),
-            Some(()) = session.object_queries.next_ended() => {}
-        }
-        for _ in 0..DRAINED {
-            let Ok(event) = incoming.try_recv() else { break };
-            session.apply_event(event);
-        }
-    };
-    if matches!(ended, SessionOutcome::Verdict(_)) {
-        session.drain_final_logs(&mut incoming, &cancel).await;
-    }
-    shutdown.cancel();
-    session.queries.store_final_notices(all_notices(&session.state));
-    session.stop(&mut incoming).await;
+    let session = Session::new(options, Tasks::new(runners, connections), objects, queries, logs, recording);
+    let outcome = session.run(Inputs { incoming, requests, writes }, &cancel, &shutdown).await;
     guardian.close().await;
-    Ok(ended)
+    Ok(outcome)
 }
 
-/// Returns a while after a load.
+/// What the loop receives.
+struct Inputs {
+    incoming: mpsc::Receiver<Message>,
+    requests: mpsc::Receiver<Request>,
+    writes: mpsc::Receiver<WriteRequest>,
+}
+
+/// Returns [`QUIET`] after a load of the Tiltfile.
 async fn quiet_after_load(loaded: Option<tokio::time::Instant>) {
     match loaded {
         Some(at) => tokio::time::sleep_until(at + QUIET).await,
@@ -150,20 +122,89 @@ async fn quiet_after_load(loaded: Option<tokio::time::Instant>) {
     }
 }
 
-struct Session {
+struct Session<R> {
     state: State,
-    tasks: Tasks,
+    tasks: Tasks<R>,
     queries: SessionQueries,
-    /// For what the engine itself has to say.
+    /// For log lines of the engine itself.
     logs: LogWriter,
     objects: Objects,
     recording: Option<Recording>,
-    /// When the Tiltfile was last loaded, until what only that needed was given back.
+    /// When the Tiltfile was last loaded. None after the memory that only that needed was released.
     loaded: Option<tokio::time::Instant>,
     object_queries: ObjectQueries,
 }
 
-impl Session {
+impl<R: Runner> Session<R> {
+    fn new(
+        options: Options,
+        tasks: Tasks<R>,
+        objects: Objects,
+        queries: SessionQueries,
+        logs: LogWriter,
+        recording: Option<Recording>,
+    ) -> Self {
+        Self {
+            state: State::new(options),
+            tasks,
+            queries,
+            logs,
+            objects,
+            recording,
+            loaded: None,
+            object_queries: ObjectQueries::new(),
+        }
+    }
+
+    /// Runs the loop until it is cancelled or, in `ci`, decided. `shutdown` is cancelled before the tasks are.
+    async fn run(
+        mut self,
+        mut inputs: Inputs,
+        cancel: &CancellationToken,
+        shutdown: &CancellationToken,
+    ) -> SessionOutcome {
+        self.apply_now(Event::Started);
+        let outcome = loop {
+            self.turn();
+            if let Some(verdict) = self.verdict_in_ci() {
+                break SessionOutcome::Verdict(verdict);
+            }
+            let loaded = self.loaded;
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => break SessionOutcome::Cancelled,
+                Some(message) = inputs.incoming.recv() => self.receive(message),
+                Some(request) = inputs.requests.recv() => self.apply_now(Event::Requested { request }),
+                Some(write) = inputs.writes.recv() => self.apply_write(write),
+                panicked = self.tasks.next_ended() => self.note_panic(panicked),
+                () = quiet_after_load(loaded) => self.release_code_pages(),
+                query = self.queries.next() => self.answer(query),
+                Some(()) = self.object_queries.next_ended() => {}
+            }
+            for _ in 0..DRAINED {
+                let Ok(message) = inputs.incoming.try_recv() else { break };
+                self.receive(message);
+            }
+        };
+        if matches!(outcome, SessionOutcome::Verdict(_)) {
+            self.drain_final_logs(&mut inputs.incoming, cancel).await;
+        }
+        shutdown.cancel();
+        self.queries.store_final_notices(all_notices(&self.state));
+        self.stop(&mut inputs.incoming).await;
+        outcome
+    }
+
+    fn receive(&mut self, message: Message) {
+        match message {
+            Message::Event(event) => self.apply_event(event),
+            Message::Connected { cluster, connection, info } => {
+                self.tasks.connect(cluster.clone(), connection);
+                self.apply_now(Event::ClusterConnected { cluster, info });
+            }
+        }
+    }
+
     fn release_code_pages(&mut self) {
         self.loaded = None;
         lilt_host::memory::release_code_pages();
@@ -172,7 +213,7 @@ impl Session {
     fn apply_event(&mut self, Stamped { at, event }: Stamped) {
         let is_load = matches!(event, Event::Loaded { .. });
         if is_load || matches!(event, Event::Started) {
-            // What a start or a load needs is not what comes next needs; and once more when that is done.
+            // The code of a start or a load is not needed any more. Released again after [`QUIET`].
             lilt_host::memory::release_code_pages();
         }
         if is_load {
@@ -187,7 +228,7 @@ impl Session {
         }
     }
 
-    /// Answers a reader who wants to see more than what was committed.
+    /// Answers a reader who queries more than what is in the store.
     fn answer(&mut self, query: SessionQuery) {
         let answer = match &query.subject {
             QuerySubject::Engine => dump(&self.state),
@@ -195,8 +236,8 @@ impl Session {
             QuerySubject::Objects(name) => match applied_objects(&self.state, name) {
                 Some((cluster, objects)) => {
                     let objects = objects.cloned().collect();
-                    let context = self.tasks.context().clone();
-                    return self.object_queries.begin(context, cluster.clone(), objects, query);
+                    let cluster = self.tasks.connections().cluster(cluster);
+                    return self.object_queries.begin(cluster, objects, self.logs.clone(), query);
                 }
                 None => json!([]),
             },
@@ -214,14 +255,14 @@ impl Session {
         }
     }
 
-    fn note_panic(&mut self, panicked: Option<(lilt_engine::TaskId, Failure)>) {
+    fn note_panic(&mut self, panicked: Option<(TaskId, Failure)>) {
         if let Some((task, failure)) = panicked {
-            tracing::error!(?task, %failure, "a task broke");
+            tracing::error!(?task, %failure, "a task panicked");
             self.apply_now(Event::TaskBroke { task, failure });
         }
     }
 
-    /// Decides, and makes the decision true, for what was touched.
+    /// Schedules updates, reconciles the tasks of what was touched, and commits its objects.
     fn turn(&mut self) {
         if let Some(recording) = &mut self.recording {
             recording.turn();
@@ -247,7 +288,7 @@ impl Session {
             self.tasks.reconcile(&Section::Owner(Owner::Object(key.clone())), plan_object(&self.state, &key));
             self.objects.put_object(&self.state, &key);
         }
-        // Last: what deletes must find that what applied was told to end.
+        // Last: deletions wait for tasks that write objects, and so these must be cancelled before.
         if touched.session {
             self.tasks.reconcile(&Section::Session, plan_session(&self.state));
         }
@@ -280,8 +321,8 @@ impl Session {
         if self.state.mode() == Mode::Ci { verdict(&self.state) } else { None }
     }
 
-    /// What a job or a broken container said to its end is what people look for: nothing else ends before it is shown.
-    async fn drain_final_logs(&mut self, incoming: &mut mpsc::Receiver<Stamped>, cancel: &CancellationToken) {
+    /// Reads the logs of terminated containers to their end: the last lines of a failed job matter most.
+    async fn drain_final_logs(&mut self, incoming: &mut mpsc::Receiver<Message>, cancel: &CancellationToken) {
         self.tasks.stop_matching(|id| matches!(id, TaskId::LogStream(..)));
         let deadline = tokio::time::sleep(FINAL_LOGS_TIMEOUT);
         tokio::pin!(deadline);
@@ -295,8 +336,8 @@ impl Session {
         }
     }
 
-    /// Ends every task. Their last events are taken off their hands, so that none waits for us.
-    async fn stop(mut self, incoming: &mut mpsc::Receiver<Stamped>) {
+    /// Cancels all tasks and waits for them. Receives their last messages, so that none of them is blocked.
+    async fn stop(mut self, incoming: &mut mpsc::Receiver<Message>) {
         self.tasks.stop_all();
         let deadline = tokio::time::sleep(LONGEST_SHUTDOWN);
         tokio::pin!(deadline);
@@ -310,3 +351,6 @@ impl Session {
         self.tasks.abort_all().await;
     }
 }
+
+#[cfg(test)]
+mod tests;

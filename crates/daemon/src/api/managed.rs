@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_and_annotations_may_be_written_and_nothing_else() {
+    fn managed_object_accepts_only_labels_and_annotations() {
         let before = json!({"metadata": {"name": "x"}, "spec": {}, "status": {"order": 1}});
         let labelled = json!({"metadata": {"name": "x", "labels": {"a": "b"}}, "spec": {}, "status": {"order": 1, "queued": false}});
         let found = write(ObjectKind::UIResource, before.clone(), labelled).expect("it may be");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn switch_is_a_boolean_beside_other_data() {
+    fn disable_switch_is_a_boolean_beside_other_data() {
         let map = |data: Value| json!({"metadata": {"name": "web-disable"}, "data": data});
         let before = map(json!({"isDisabled": "false"}));
         let found =

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn dependents_go_before_what_they_depend_on() {
+    fn dependents_are_deleted_before_their_dependencies() {
         let resources = vec![
             resource("web", &["api"]),
             resource("db", &[]),

@@ -15,6 +15,7 @@ use super::capture;
 use super::deploy::{by_command, injection, variables};
 use super::outage::OutageRetry;
 use crate::context::Context;
+use crate::in_flight::Writes;
 
 /// The default, as for resources.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -25,11 +26,14 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
     span().info(&format!("Applying the objects of {name} to the cluster"));
     let limit = job.timeout.unwrap_or(TIMEOUT);
     let mut running = None;
+    let writes = Writes::new(context.cancel.clone(), context.shutdown.clone());
     let work = async {
         let mut retry = OutageRetry::new(&context, &job.cluster, span());
         loop {
             let outcome = match &job.source {
-                ApplySource::Text(text) => apply(&context, (&name, run), job, text, limit, span()).await,
+                ApplySource::Text(text) => {
+                    apply(&context, &writes, (&name, run), job, text, limit, span()).await
+                }
                 ApplySource::Command(command) => {
                     run_command(&context, job, command, limit, span(), &mut running).await
                 }
@@ -40,17 +44,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
             }
         }
     };
-    let outcome = {
-        let mut work = std::pin::pin!(work);
-        tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => {
-                context.drain_writes(&job.resource, work).await;
-                None
-            }
-            outcome = &mut work => Some(outcome),
-        }
-    };
+    let outcome = writes.drain_writes(work).await;
     let Some(outcome) = outcome else { return capture::stop(&context, &mut running).await };
     match &outcome {
         Ok(applied) => {
@@ -65,6 +59,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
 
 async fn apply(
     context: &Context,
+    writes: &Writes,
     (name, run): (&str, u64),
     job: &ApplyJob,
     text: &str,
@@ -75,26 +70,26 @@ async fn apply(
     let images: Vec<_> = job.images.iter().map(|(image, deployed)| injection(image, deployed)).collect();
     let objects = lilt_cluster::inject::prepare(&objects, &images, &job.locators)?;
     let options = ApplyOptions { timeout: limit, merge: job.merge, ..ApplyOptions::default() };
-    let cluster = context.cluster(&job.cluster)?;
-    let (resource, place) = (job.resource.clone(), job.cluster.clone());
+    let cluster = context.connections.cluster(&job.cluster)?;
+    let (resource, cluster_name) = (job.resource.clone(), job.cluster.clone());
     let coming = Event::ObjectsComing {
         name: name.to_owned(),
         run,
         resource,
-        cluster: place,
+        cluster: cluster_name,
         objects: objects.clone(),
     };
     context.send(coming).await;
     let mut retry = ApiRetry::new(&cluster, api_retry::deadline(context, limit));
     let applied = loop {
-        let write = context.begin_write(&job.resource)?;
+        let write = writes.begin_write().await?;
         let applied = retry.attempt(cluster.apply_with(&objects, &options)).await;
         drop(write);
         let failure = match applied {
             Ok(applied) => break applied,
             Err(failure) => failure,
         };
-        if !retry.should_retry(&failure, |words| span.info(words)).await {
+        if !retry.should_retry(&failure, |message| span.info(message)).await {
             return Err(failure);
         }
     };
@@ -111,7 +106,7 @@ async fn run_command(
     mut span: Span,
     running: &mut Option<Process>,
 ) -> Result<AppliedObjects, Failure> {
-    let mut command = context.with_kubeconfig(&job.cluster, command);
+    let mut command = context.connections.with_kubeconfig(&job.cluster, command);
     let images = job.images.iter().map(|(image, reference)| (&image.name, reference.as_str()));
     command.env.extend(variables::of_images(images));
     span.info(&format!("Running cmd: {}", command.display()));

@@ -26,7 +26,7 @@ pub(crate) async fn run(
     let (sender, mut written) = mpsc::unbounded_channel();
     let launch = local::launch(context, command);
     let process =
-        Process::spawn_with_streams(&context.edges.guardian, &launch, move |stream, bytes| match stream {
+        Process::spawn_with_streams(&context.guardian, &launch, move |stream, bytes| match stream {
             Stream::Errors => errors.write(bytes),
             // The receiver lives until the process has exited.
             Stream::Output => drop(sender.send(bytes.to_vec())),

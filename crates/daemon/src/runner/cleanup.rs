@@ -35,18 +35,14 @@ pub(crate) async fn run(
         CleanupReason::Disabled => ("was deployed and is disabled now", Some(DELETE_TIMEOUT)),
     };
     span().info(&format!("Deleting what {why}: {}", names.join(", ")));
-    tokio::select! {
-        () = context.edges.in_flight.none_of(&resource) => {}
-        () = context.cancel.cancelled() => return,
-    }
     if !objects.is_empty() {
         let deletion = async {
-            let cluster = context.cluster(&cluster)?;
+            let cluster = context.connections.cluster(&cluster)?;
             let mut retry = ApiRetry::new(&cluster, None);
             loop {
                 match retry.attempt(cluster.delete(&objects, wait)).await {
                     Ok(outcomes) => return Ok(outcomes),
-                    Err(failure) if retry.should_retry(&failure, |words| span().info(words)).await => {}
+                    Err(failure) if retry.should_retry(&failure, |message| span().info(message)).await => {}
                     Err(failure) => return Err(failure),
                 }
             }
@@ -68,7 +64,7 @@ pub(crate) async fn run(
     }
     if let Some(command) = &command {
         span().info(&format!("Running cmd: {}", command.display()));
-        let command = context.with_kubeconfig(&cluster, command);
+        let command = context.connections.with_kubeconfig(&cluster, command);
         match local::run_command(&context, &command, span(), async |_| {}).await {
             Ok(ran) => print_failure(span(), local::failure_of(&command, ran)),
             Err(local::Cancelled) => return,

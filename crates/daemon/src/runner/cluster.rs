@@ -8,14 +8,23 @@ use lilt_host::environment;
 use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, ResourceName, SpanId};
 
-use super::connect::{KubeconfigChanges, Retry, plugin_output};
+use super::connect::{KubeconfigChanges, Retry};
 use crate::context::Context;
+use crate::plugin_log::PluginLog;
+use crate::runner::FileWatcher;
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 /// Between two probes, whether the cluster responds or not.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
-pub(crate) async fn run(context: Context, name: String, run: u64, source: ClusterSource) {
+pub(crate) async fn run(
+    context: Context,
+    watcher: FileWatcher,
+    plugin_log: PluginLog,
+    name: String,
+    run: u64,
+    source: ClusterSource,
+) {
     let mut delay = FIRST_DELAY;
     let mut reported: Option<Result<FoundCluster, Failure>> = None;
     let mut changes: KubeconfigChanges = None;
@@ -23,7 +32,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, source: Cluste
         ClusterSource::Kubernetes { context, .. } => context.as_deref(),
         ClusterSource::Docker { .. } => None,
     };
-    let output = plugin_output(&context, span_id(&name));
+    let output = plugin_log.log_to(span_id(&name), &context.settings.plugin_output);
     loop {
         let attempt = tokio::select! {
             attempt = connect(&source, &output) => attempt,
@@ -51,7 +60,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, source: Cluste
             context.send(Event::ClusterLooked { name: name.clone(), run, outcome }).await;
         }
         tokio::select! {
-            () = retry.kubeconfig_changed(&context, kube_context, &mut changes) => {}
+            () = retry.kubeconfig_changed(&watcher, kube_context, &mut changes) => {}
             () = tokio::time::sleep(delay), if retry != Retry::OnChange => {}
             () = context.cancel.cancelled() => return,
         }

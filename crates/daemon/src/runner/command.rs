@@ -37,11 +37,11 @@ pub(crate) async fn run(
         }
         Some(Ok((exit, mut process))) => {
             if on_exit == OnExit::Fail {
-                let words = match exit {
+                let message = match exit {
                     Exit::Code(code) => format!("exit status {code}"),
                     Exit::Signal(_) | Exit::Lost => exit.to_string(),
                 };
-                span().print(Level::Error, &format!("ERROR: server exited: {words}"));
+                span().print(Level::Error, &format!("ERROR: server exited: {message}"));
             }
             ended(command_exit(exit)).await;
             if on_exit == OnExit::Keep {
@@ -74,7 +74,7 @@ async fn run_to_exit(
     let launch = launch(context, command);
     let spawn = || {
         let mut span = span();
-        Process::spawn(&context.edges.guardian, &launch, move |bytes| span.write(bytes))
+        Process::spawn(&context.guardian, &launch, move |bytes| span.write(bytes))
     };
     let mut is_reported = false;
     let mut process = loop {
@@ -84,8 +84,8 @@ async fn run_to_exit(
             Err(failure) if failure.unreachable() == Some(&Unreachable::Machine) => {
                 if !std::mem::replace(&mut is_reported, true) {
                     let condition = Unreachable::Machine.return_condition();
-                    let words = format!("WARNING: {failure}\nThe command is started when {condition}");
-                    span().print(Level::Warn, &words);
+                    let message = format!("WARNING: {failure}\nThe command is started when {condition}");
+                    span().print(Level::Warn, &message);
                 }
             }
             Err(failure) => return Some(Err(failure)),

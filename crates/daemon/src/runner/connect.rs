@@ -7,12 +7,11 @@ mod image_delivery;
 pub(crate) mod remote;
 mod sharing;
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_cluster::{Cluster, ConnectOptions, PluginOutput};
+use lilt_cluster::{Cluster, ConnectOptions};
 use lilt_docker::Engine;
 use lilt_engine::{Event, WatchId};
 use lilt_host::process::Guardian;
@@ -21,10 +20,11 @@ use lilt_model::cluster::ClusterInfo;
 use lilt_model::files::FileSet;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ClusterName, Failure, ResourceName, SpanId};
-use tokio::sync::watch;
-use tokio::time::Instant;
 
-use crate::context::{Connection, Context};
+use crate::connections::Connection;
+use crate::context::{Context, Message};
+use crate::plugin_log::PluginLog;
+use crate::runner::FileWatcher;
 use crate::settings::Settings;
 
 const FIRST_DELAY: Duration = Duration::from_millis(200);
@@ -34,23 +34,21 @@ const FIRST_PERSISTENT_DELAY: Duration = Duration::from_secs(5);
 const LONGEST_PERSISTENT_DELAY: Duration = Duration::from_secs(60);
 /// Between two reads of an unusable kubeconfig that cannot be watched.
 const UNWATCHED_DELAY: Duration = Duration::from_secs(30);
-/// Between two identical log lines of an exec plugin.
-const REPEAT_DELAY: Duration = Duration::from_secs(60);
 
-pub(crate) async fn run(context: Context, name: ClusterName) {
+pub(crate) async fn run(context: Context, watcher: FileWatcher, plugin_log: PluginLog, name: ClusterName) {
     let mut delay = FIRST_DELAY;
     let mut reported: Option<Failure> = None;
     let mut changes: KubeconfigChanges = None;
     let kube_context = context.settings.connection(&name).context;
-    let output = plugin_output(&context, span_id(&name));
-    let docker = context.edges.docker.as_deref().ok();
+    let output = plugin_log.log_to(span_id(&name), &context.settings.plugin_output);
+    let docker = context.connections.docker().ok().map(Arc::as_ref);
     loop {
         let attempt = async {
             let options =
                 ConnectOptions { plugin_output: output.clone(), ..context.settings.connection(&name) };
             let cluster = Cluster::connect(options).await.map_err(|failure| (failure, None))?;
             let address = cluster.address();
-            let found = examine(cluster, &context.settings, &context.edges.guardian, docker, &name).await;
+            let found = examine(cluster, &context.settings, &context.guardian, docker, &name).await;
             found.map_err(|failure| (failure, Some(address)))
         };
         let attempt = tokio::select! {
@@ -61,13 +59,11 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
         match attempt {
             Ok((connection, info, warnings)) => {
                 announce(&context, &name, &info, reported.is_some());
-                warnings.iter().for_each(|words| {
-                    span(&context, &name).print(Level::Warn, &format!("WARNING: {words}"));
+                warnings.iter().for_each(|warning| {
+                    span(&context, &name).print(Level::Warn, &format!("WARNING: {warning}"));
                 });
-                context.edges.clusters.send_modify(|clusters| {
-                    clusters.insert(name.clone(), connection);
-                });
-                context.send(Event::ClusterConnected { cluster: name, info: Box::new(info) }).await;
+                let info = Box::new(info);
+                context.send_message(Message::Connected { cluster: name, connection, info }).await;
                 return;
             }
             Err((failure, address)) => {
@@ -83,7 +79,7 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
         }
         delay = retry.delay(delay, LONGEST_DELAY);
         tokio::select! {
-            () = retry.kubeconfig_changed(&context, kube_context.as_deref(), &mut changes) => {}
+            () = retry.kubeconfig_changed(&watcher, kube_context.as_deref(), &mut changes) => {}
             () = tokio::time::sleep(delay), if retry != Retry::OnChange => {
                 delay *= 2;
             }
@@ -138,7 +134,7 @@ impl Retry {
     /// Waits for a change of the kubeconfig if that leads to a retry; otherwise for ever.
     pub(super) async fn kubeconfig_changed(
         self,
-        context: &Context,
+        watcher: &FileWatcher,
         kube_context: Option<&str>,
         changes: &mut KubeconfigChanges,
     ) {
@@ -146,10 +142,10 @@ impl Retry {
             return std::future::pending().await;
         }
         let is_first = changes.is_none();
-        kubeconfig_changed(context, kube_context, changes).await;
+        kubeconfig_changed(watcher, kube_context, changes).await;
         // The first wait only starts a watch. Earlier changes are seen by the next attempt, which comes anyway.
         if self == Self::Seldom && is_first && changes.is_some() {
-            kubeconfig_changed(context, kube_context, changes).await;
+            kubeconfig_changed(watcher, kube_context, changes).await;
         }
     }
 }
@@ -160,7 +156,7 @@ pub(super) type KubeconfigChanges = Option<(Vec<PathBuf>, Subscription<Option<Wa
 /// Waits for a change of the kubeconfig files or of a file that they name.
 ///
 /// Returns at once whenever the set of files differs from the watched one: changes before the new watch would be missed.
-async fn kubeconfig_changed(context: &Context, kube_context: Option<&str>, changes: &mut KubeconfigChanges) {
+async fn kubeconfig_changed(watcher: &FileWatcher, kube_context: Option<&str>, changes: &mut KubeconfigChanges) {
     let files = lilt_cluster::connection_files(kube_context);
     match changes {
         Some((watched, subscription)) if *watched == files => {
@@ -170,7 +166,7 @@ async fn kubeconfig_changed(context: &Context, kube_context: Option<&str>, chang
         }
         _ => {
             let set = FileSet::new(files.clone(), Vec::new());
-            match context.edges.watcher.subscribe(None, set) {
+            match watcher.subscribe(None, set) {
                 Ok(subscription) => *changes = Some((files, subscription)),
                 // Files that cannot be watched are polled.
                 Err(_) => tokio::time::sleep(UNWATCHED_DELAY).await,
@@ -212,32 +208,6 @@ async fn examine(
     Ok((Connection { cluster, engine, kubeconfig }, info, warnings))
 }
 
-/// Logs the output of an exec plugin, such as a device code, while it runs.
-///
-/// A failing plugin is run repeatedly: identical lines are logged at most once per [`REPEAT_DELAY`].
-pub(super) fn plugin_output(context: &Context, span: SpanId) -> PluginOutput {
-    // Does not capture the context: the connection outlives this task, and the loop waits for all event senders.
-    let logs = context.logs.clone();
-    let logged = watch::Sender::new(BTreeMap::new());
-    context.settings.plugin_output.with_receiver(move |line| {
-        if logged.send_if_modified(|logged| note(logged, line, Instant::now())) {
-            logs.span(span.clone(), Some(ResourceName::tiltfile()), Source::Build).info(line);
-        }
-    })
-}
-
-/// Records a line, and returns whether it was not logged recently.
-fn note(logged: &mut BTreeMap<String, Instant>, line: &str, now: Instant) -> bool {
-    logged.retain(|_, at| now - *at < REPEAT_DELAY);
-    match logged.entry(line.to_owned()) {
-        Entry::Occupied(_) => false,
-        Entry::Vacant(entry) => {
-            entry.insert(now);
-            true
-        }
-    }
-}
-
 fn span(context: &Context, name: &ClusterName) -> lilt_store::Span {
     context.logs.span(span_id(name), Some(ResourceName::tiltfile()), Source::Build)
 }
@@ -261,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_connection_is_tried_again_as_its_cause_demands() {
+    fn retry_of_a_connection_depends_on_the_failure() {
         let failure = Failure::environment("no");
         let short = failure.clone().of_kind(lilt_model::Unreachable::Machine);
         assert_eq!(Retry::after(&failure, true), Retry::OnChange);
@@ -275,16 +245,5 @@ mod tests {
             |retry: Retry, proposed| retry.delay(Duration::from_secs(proposed), LONGEST_DELAY).as_secs();
         assert_eq!([1, 10, 120].map(|proposed| seconds(Retry::Seldom, proposed)), [5, 10, 60]);
         assert_eq!([1, 10].map(|proposed| seconds(Retry::Soon, proposed)), [1, 3]);
-    }
-
-    #[tokio::test]
-    async fn repeated_line_of_a_plugin_is_logged_once_a_minute() {
-        let (mut logged, start) = (BTreeMap::new(), Instant::now());
-        let after = |seconds| start + Duration::from_secs(seconds);
-        assert!(note(&mut logged, "no ticket", start));
-        assert!(!note(&mut logged, "no ticket", after(3)));
-        assert!(note(&mut logged, "enter ABCD", after(3)));
-        assert!(note(&mut logged, "no ticket", after(61)));
-        assert_eq!(logged.len(), 2);
     }
 }

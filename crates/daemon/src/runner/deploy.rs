@@ -25,11 +25,12 @@ use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::{Failure, ImageName, ResourceName};
 use serde_json::Value;
 
-use super::report;
+use super::{FileReader, report};
 use crate::context::Context;
+use crate::deployers::Deployers;
+use crate::in_flight::Writes;
 use base::Base;
 use image::Built;
-pub(super) use image::engine;
 pub(crate) use image::{CachedBuild, ImageReferences, cached_references};
 use steps::Steps;
 
@@ -39,8 +40,17 @@ const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
 /// How long it takes until files that a command has written are reported: they are debounced.
 const FILE_EVENT_DELAY: Duration = Duration::from_millis(150);
 
+/// What a deployment uses besides the context.
+pub(crate) struct Deployment<'d> {
+    pub(crate) deployers: &'d Deployers,
+    pub(crate) file_reader: &'d FileReader,
+    pub(crate) writes: &'d Writes,
+}
+
 pub(crate) async fn run(
     context: Context,
+    deployers: Deployers,
+    file_reader: FileReader,
     resource: ResourceName,
     update: u64,
     cause: Cause,
@@ -50,25 +60,11 @@ pub(crate) async fn run(
     report::begin(&mut span, &cause);
     let mut outcome = UpdateOutcome::success();
     let mut steps = Steps::new(&context, resource.clone(), update, span, step_count(&job.images));
-    // A command that deploys is given time to end, and counts as under way until it has.
-    let by_command = job.kubernetes.custom_deploy.is_some();
-    let write = by_command.then(|| context.begin_write(&resource));
-    let result = {
-        let mut work = std::pin::pin!(deploy(&context, job, &mut steps, &mut outcome));
-        tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => {
-                if !by_command {
-                    context.drain_writes(&resource, work).await;
-                }
-                None
-            }
-            result = &mut work => Some(result),
-        }
-    };
+    let writes = Writes::new(context.cancel.clone(), context.shutdown.clone());
+    let deployment = Deployment { deployers: &deployers, file_reader: &file_reader, writes: &writes };
+    let result = writes.drain_writes(deploy(&context, &deployment, job, &mut steps, &mut outcome)).await;
     // Dropping the work has ended the running build or push.
     let Some(result) = result else { return steps.stop_command().await };
-    drop(write);
     match result {
         Ok(deployed) => {
             steps.summarize();
@@ -138,6 +134,7 @@ pub(super) async fn build(
 
 async fn deploy(
     context: &Context,
+    deployment: &Deployment<'_>,
     job: &DeployJob,
     steps: &mut Steps,
     outcome: &mut UpdateOutcome,
@@ -154,7 +151,7 @@ async fn deploy(
     if let Some(custom) = &job.kubernetes.custom_deploy {
         return by_command::deploy(context, job, custom, &references, steps).await;
     }
-    yaml::apply(context, job, &in_pods(&job.kubernetes, references), steps).await
+    yaml::apply(context, deployment, job, &in_pods(&job.kubernetes, references), steps).await
 }
 
 /// Warns about options that have no effect for pods that lilt does not apply itself.
@@ -178,12 +175,12 @@ fn warn_of_ignored_options(job: &DeployJob, steps: &mut Steps) {
 
 /// Returns the options of an image that change the pods that use it.
 fn pod_options(image: &ImageTarget) -> Vec<&'static str> {
-    let given = [
+    let options = [
         ("entrypoint", image.entrypoint.is_some()),
         ("container_args", image.container_args.is_some()),
         ("match_in_env_vars", image.match_in_env_vars),
     ];
-    given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
+    options.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
 }
 
 /// Removes base images that no pod uses.
@@ -261,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn disable_push_has_no_push_step() {
+    fn command_that_pushes_itself_has_no_push_step() {
         let custom = |output| {
             let command = Command::shell("make image", "/p");
             let recipe = CustomBuild {
@@ -283,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_our_own_pods_can_have_is_named() {
+    fn pod_options_of_an_image_are_named() {
         let plain = ImageTarget::default();
         assert!(pod_options(&plain).is_empty());
         let asking = ImageTarget { entrypoint: Some(vec!["sh".into()]), match_in_env_vars: true, ..plain };

@@ -35,9 +35,9 @@ pub(crate) async fn fetch(context: Context, name: String, run: u64, source: Repo
         });
         let succeeded = outcome.is_ok();
         if let Err(failure) = &outcome {
-            let words =
+            let message =
                 format!("ERROR: extensionrepo {name}: {failure}\nTrying again in {} s.", delay.as_secs());
-            span(&context, &name).print(Level::Error, &words);
+            span(&context, &name).print(Level::Error, &message);
         }
         context.send(Event::RepositoryFetched { name: name.clone(), run, outcome }).await;
         if succeeded {
@@ -95,7 +95,7 @@ async fn run_blocking<T: Send + 'static>(
     // Cancels git when this future is dropped, too.
     let guard = CancelOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
-    let guardian = context.edges.guardian.clone();
+    let guardian = context.guardian.clone();
     let mut working = tokio::task::spawn_blocking(move || {
         let request = LoadRequest {
             path: settings.tiltfile.clone(),

@@ -37,6 +37,7 @@ const BUFFER: usize = 64 * 1024;
 /// A forwarded port of this machine.
 pub(crate) struct Port {
     context: Context,
+    slots: ConnectionSlots,
     owner: Owner,
     slot: ForwardSlot,
     /// The resource whose log it writes to.
@@ -64,13 +65,14 @@ async fn unavailable(port: u16, error: &std::io::Error) -> Failure {
 impl Port {
     pub(crate) fn new(
         context: Context,
+        slots: ConnectionSlots,
         owner: Owner,
         slot: ForwardSlot,
         resource: ResourceName,
         cluster: ClusterName,
         forward: Forward,
     ) -> Self {
-        Self { context, owner, slot, resource, cluster, local_port: forward.local_port, forward }
+        Self { context, slots, owner, slot, resource, cluster, local_port: forward.local_port, forward }
     }
 
     /// Forwards until it is cancelled. `feed` delivers new targets.
@@ -86,7 +88,7 @@ impl Port {
         if !self.context.settings.forwards {
             return;
         }
-        let Ok(cluster) = self.context.cluster(&self.cluster) else { return };
+        let Ok(cluster) = self.context.connections.cluster(&self.cluster) else { return };
         let forwarder = Arc::new(cluster.forwarder());
         let mut listeners = self.bind().await;
         self.local_port = listeners.port().unwrap_or(self.local_port);
@@ -97,7 +99,7 @@ impl Port {
         // Connections end with this task.
         let mut connections = JoinSet::new();
         let mut reported = ReportedErrors::default();
-        let slots = self.context.edges.forward_slots.of_forward();
+        let slots = self.slots.of_forward();
         // A connection that waits for a permit. No more are accepted meanwhile.
         let mut waiting: Option<BoxFuture<'static, (TcpStream, ConnectionPermit)>> = None;
         loop {
@@ -204,9 +206,9 @@ impl Port {
         self.print(Level::Error, &format!("ERROR: {failure}"));
     }
 
-    fn print(&self, level: Level, words: &str) {
+    fn print(&self, level: Level, message: &str) {
         let id = format!("forward:{}:{}", self.resource, self.forward.local_port);
-        self.context.runtime_span(&self.resource, id).print(level, words);
+        self.context.runtime_span(&self.resource, id).print(level, message);
     }
 
     async fn send_state(&self, state: ForwardState) {
@@ -315,7 +317,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn taken_port_names_the_program_that_has_it() {
+    async fn port_in_use_names_the_program() {
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();
         let error = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap_err();
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn port_that_needs_rights_has_the_cause_without_a_number() {
+    async fn privileged_port_is_reported_without_an_error_number() {
         let error = std::io::Error::from_raw_os_error(13);
         let failure = unavailable(80, &error).await.to_string();
         assert_eq!(failure, "cannot forward local port 80: permission denied");

@@ -11,12 +11,12 @@ use crate::context::Context;
 
 pub(crate) async fn run(context: Context, key: ObjectKey, run: u64, resource: ResourceName, job: &DeployJob) {
     let mut span = context.update_span(&resource, run);
-    let words = context.update_span(&resource, run);
+    let retry_span = context.update_span(&resource, run);
     span.info(&format!("Building the image of {key}"));
     let mut steps = Steps::new(&context, resource, run, span, build_step_count(&job.images));
     let mut outcome = UpdateOutcome::success();
     let work = async {
-        let mut retry = OutageRetry::new(&context, &job.kubernetes.cluster, words);
+        let mut retry = OutageRetry::new(&context, &job.kubernetes.cluster, retry_span);
         loop {
             match build(&context, job, &mut steps, &mut outcome).await {
                 Ok(built) => return Ok(built),

@@ -7,12 +7,13 @@ use lilt_model::log::{Level, Source};
 use lilt_model::{ClusterName, Failure, ResourceName, SpanId};
 
 use crate::context::Context;
+use crate::runner::FileWatcher;
 
-pub(crate) async fn run(context: Context, name: ClusterName) {
-    let Ok(cluster) = context.cluster(&name) else { return };
+pub(crate) async fn run(context: Context, watcher: FileWatcher, name: ClusterName) {
+    let Ok(cluster) = context.connections.cluster(&name) else { return };
     let pinned = cluster.context().to_owned();
     let files = FileSet::new(lilt_cluster::kubeconfig_files(), Vec::new());
-    let mut subscription = match context.edges.watcher.subscribe(None, files) {
+    let mut subscription = match watcher.subscribe(None, files) {
         Ok(subscription) => subscription,
         Err(failure) => return warn_unwatched(&context, &failure),
     };
@@ -32,8 +33,8 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
         // Only the session's own cluster depends on the current context.
         let current = if name.is_session() { now.current.clone() } else { known.current.clone() };
         let now = ContextSelection { current, ..now };
-        for words in differences(&pinned, &known, &now) {
-            span(&context).print(Level::Warn, &format!("WARNING: {words}"));
+        for warning in differences(&pinned, &known, &now) {
+            span(&context).print(Level::Warn, &format!("WARNING: {warning}"));
         }
         if has_other_login(&known, &now) {
             adopt_login(&context, &name, &cluster).await;
@@ -67,9 +68,9 @@ async fn adopt_login(context: &Context, name: &ClusterName, cluster: &Cluster) {
 }
 
 fn differences(pinned: &str, before: &ContextSelection, now: &ContextSelection) -> Vec<String> {
-    let mut words = Vec::new();
+    let mut warnings = Vec::new();
     if before.current != now.current {
-        words.push(match &now.current {
+        warnings.push(match &now.current {
             Some(other) if other != pinned => format!(
                 "kubeconfig now selects the context {other}; this session stays with {pinned}. Start lilt anew to go there."
             ),
@@ -79,12 +80,12 @@ fn differences(pinned: &str, before: &ContextSelection, now: &ContextSelection) 
     }
     if before.server != now.server {
         let now = now.server.as_deref().unwrap_or("nowhere");
-        words.push(format!(
+        warnings.push(format!(
             "the context {pinned} of kubeconfig now leads to {now}; this session keeps the connection it began with. \
              Start lilt anew to go there."
         ));
     }
-    words
+    warnings
 }
 
 fn warn_unwatched(context: &Context, failure: &Failure) {
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_leads_elsewhere_is_told() {
+    fn kubeconfig_change_warns_only_if_it_leads_elsewhere() {
         let selection = |current: &str, server: &str| ContextSelection {
             current: Some(current.to_owned()),
             server: Some(server.to_owned()),
@@ -108,9 +109,12 @@ mod tests {
         };
         let before = selection("mine", "https://a");
         assert!(differences("mine", &before, &before).is_empty());
-        let told = differences("mine", &before, &selection("other", "https://b"));
-        assert!(told[0].contains("selects the context other; this session stays with mine"), "{told:?}");
-        assert!(told[1].contains("now leads to https://b"), "{told:?}");
+        let warnings = differences("mine", &before, &selection("other", "https://b"));
+        assert!(
+            warnings[0].contains("selects the context other; this session stays with mine"),
+            "{warnings:?}"
+        );
+        assert!(warnings[1].contains("now leads to https://b"), "{warnings:?}");
         let gone = ContextSelection { server: None, ..before.clone() };
         assert!(differences("mine", &before, &gone)[0].contains("nowhere"));
         assert!(!has_other_login(&before, &before) && !has_other_login(&before, &gone));

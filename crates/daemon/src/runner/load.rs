@@ -92,7 +92,7 @@ async fn load(context: &Context, job: LoadJob, is_first: bool) -> Attempt {
     // The evaluation polls this flag. Dropping the future sets it, too.
     let guard = CancelOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
-    let guardian = context.edges.guardian.clone();
+    let guardian = context.guardian.clone();
     // The latest progress replaces one that was not sent yet.
     let (reports, mut reported) = watch::channel(None);
     let mut evaluation = tokio::task::spawn_blocking(move || {
@@ -133,8 +133,8 @@ async fn load(context: &Context, job: LoadJob, is_first: bool) -> Attempt {
     {
         if is_first {
             let condition = Unreachable::Machine.return_condition();
-            let words = format!("WARNING: {failure}\nThe Tiltfile is loaded again when {condition}");
-            span.print(Level::Warn, &words);
+            let message = format!("WARNING: {failure}\nThe Tiltfile is loaded again when {condition}");
+            span.print(Level::Warn, &message);
         }
         return Attempt::Shortage;
     }
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn load_that_is_shortage_is_retried_though_they_are_back() {
+    fn load_that_lacked_descriptors_is_retried() {
         let error = std::io::Error::from_raw_os_error(24);
         let failure = Failure::environment(format!("cannot read x: {error}")).caused_by(&error);
         assert!(is_shortage(&failure));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_effect_yet_is_told() {
+    fn unsupported_api_objects_are_warned_of() {
         let api_objects = [
             "ToggleButton",
             "DockerComposeService",
@@ -346,13 +346,16 @@ mod tests {
         .map(|kind| serde_json::json!({"kind": kind}))
         .to_vec();
         let project = Project { resources: vec![server("a")], api_objects, ..Project::default() };
-        let told = unsupported_objects(&project);
-        assert_eq!(told, ["not supported yet: objects of v1alpha1 have no effect (DockerComposeService)"]);
+        let warnings = unsupported_objects(&project);
+        assert_eq!(
+            warnings,
+            ["not supported yet: objects of v1alpha1 have no effect (DockerComposeService)"]
+        );
         assert!(unsupported_objects(&Project::default()).is_empty());
     }
 
     #[test]
-    fn what_the_tiltfile_set_reaches_commands_under_their_own() {
+    fn variables_of_the_tiltfile_yield_to_those_of_a_command() {
         let mut command = Command::shell("run", "/");
         command.env = vec![("B".into(), "own".into())];
         let set = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));

@@ -52,7 +52,7 @@ pub(crate) async fn run_command(
     started: impl AsyncFnOnce(u32),
 ) -> Result<Result<Exit, Failure>, Cancelled> {
     let launch = launch(context, command);
-    let spawned = Process::spawn(&context.edges.guardian, &launch, move |bytes| span.write(bytes));
+    let spawned = Process::spawn(&context.guardian, &launch, move |bytes| span.write(bytes));
     let mut process = match spawned.await {
         Ok(process) => process,
         Err(failure) => return Ok(Err(failure)),

@@ -30,7 +30,7 @@ pub(crate) async fn run(
     cluster: &ClusterName,
     mut feed: Receiver<Task>,
 ) {
-    let Ok(cluster) = context.cluster(cluster) else { return };
+    let Ok(cluster) = context.connections.cluster(cluster) else { return };
     let mut report = PodReport::new(resource.clone());
     let mut logs = Logs::new(cluster, owner, resource);
     loop {

@@ -10,7 +10,7 @@ use crate::context::Context;
 
 /// `reconnects`: it replaces a watch that had lost its connection, and reports that the cluster responds again.
 pub(crate) async fn run(context: Context, cluster: ClusterName, namespace: String, mut reconnects: bool) {
-    let connection = match context.cluster(&cluster) {
+    let connection = match context.connections.cluster(&cluster) {
         Ok(connection) => connection,
         Err(failure) => return context.send(Event::ClusterTroubled { cluster, failure }).await,
     };

@@ -12,6 +12,7 @@ use lilt_model::{Failure, ResourceName};
 use serde_json::Value;
 
 use crate::context::Context;
+use crate::deployers::Deployers;
 
 const AT_ONCE: usize = 10;
 
@@ -37,7 +38,7 @@ pub(crate) async fn follow(context: Context, scope: ObjectScope) {
 
 /// Sends changes until the watch fails.
 async fn send_changes(context: &Context, scope: &ObjectScope) -> Result<(), Failure> {
-    let mut facts = context.cluster(&scope.cluster)?.watch_objects(scope).await?;
+    let mut facts = context.connections.cluster(&scope.cluster)?.watch_objects(scope).await?;
     while let Some(fact) = facts.next().await {
         let scope = scope.clone();
         let event = match fact {
@@ -51,9 +52,14 @@ async fn send_changes(context: &Context, scope: &ObjectScope) -> Result<(), Fail
 }
 
 /// Compares objects with their manifests.
-pub(crate) async fn inspect(context: Context, resource: ResourceName, inspection: Inspection) {
+pub(crate) async fn inspect(
+    context: Context,
+    deployers: Deployers,
+    resource: ResourceName,
+    inspection: Inspection,
+) {
     let found = tokio::select! {
-        found = compare(&context, &resource, &inspection) => found,
+        found = compare(&context, &deployers, &resource, &inspection) => found,
         () = context.cancel.cancelled() => return,
     };
     // Without a response no drift is reported; the next change leads to another comparison.
@@ -66,11 +72,12 @@ pub(crate) async fn inspect(context: Context, resource: ResourceName, inspection
 
 async fn compare(
     context: &Context,
+    deployers: &Deployers,
     resource: &ResourceName,
     inspection: &Inspection,
 ) -> Result<Vec<(ObjectRef, Option<Drift>)>, Failure> {
     let kubernetes = &inspection.kubernetes;
-    let cluster = context.cluster(&kubernetes.cluster)?;
+    let cluster = context.connections.cluster(&kubernetes.cluster)?;
     let manifests = match kubernetes.custom_deploy {
         Some(_) => inspection.manifests.clone(),
         None => {
@@ -82,7 +89,7 @@ async fn compare(
     let work = inspection.suspects.iter().filter_map(|suspect| {
         let manifest =
             manifests.iter().find(|manifest| describes(manifest, suspect, &inspection.namespace))?;
-        Some(drift(context, resource, &cluster, suspect, manifest, inspection))
+        Some(drift(context, deployers, resource, &cluster, suspect, manifest, inspection))
     });
     let found: Vec<_> = stream::iter(work.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await;
     found.into_iter().collect()
@@ -99,6 +106,7 @@ fn describes(manifest: &Value, suspect: &ObjectRef, default_namespace: &str) -> 
 
 async fn drift(
     context: &Context,
+    deployers: &Deployers,
     resource: &ResourceName,
     cluster: &Cluster,
     suspect: &ObjectRef,
@@ -110,13 +118,14 @@ async fn drift(
         return Ok((suspect.clone(), None));
     }
     let merge = inspection.kubernetes.custom_deploy.is_none().then_some(inspection.merge);
-    let deployers = &context.edges.deployers;
     let drift = match cluster.drift_and_deployer(manifest, merge, deployers.own()).await? {
         None if suspect.kind == "Job" => None,
         None => Some(Drift::Deleted),
         Some((changes, _)) if changes.is_empty() => None,
         Some((changes, other)) => {
-            if let Some(warning) = other.as_ref().and_then(|other| deployers.warning(suspect, other)) {
+            if let Some(other) = &other
+                && let Some(warning) = deployers.warning(suspect, other).await
+            {
                 let mut span = context.runtime_span(resource, format!("drift:{resource}"));
                 span.print(Level::Warn, &format!("WARNING: {warning}"));
             }

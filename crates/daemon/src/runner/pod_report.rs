@@ -50,12 +50,12 @@ impl PodReport {
         if known.is_none_or(|known| *restarts <= known) {
             return;
         }
-        let mut words = format!("Detected container restart. Pod: {}. Container: {name}.", pod.name);
+        let mut message = format!("Detected container restart. Pod: {}. Container: {name}.", pod.name);
         if let Some((code, reason)) = &container.previous_exit {
             let reason = if reason.is_empty() { "no reason given" } else { reason };
-            words.push_str(&format!(" It had ended with exit code {code} ({reason})."));
+            message.push_str(&format!(" It had ended with exit code {code} ({reason})."));
         }
-        self.span(context, pod).print(Level::Warn, &words);
+        self.span(context, pod).print(Level::Warn, &message);
     }
 
     fn span(&self, context: &Context, pod: &Pod) -> Span {
@@ -65,9 +65,9 @@ impl PodReport {
     fn show_startup(&mut self, context: &Context, pod: &Pod) {
         let is_met = |kind: &str| pod.conditions.iter().find(|it| it.kind == kind && it.met);
         let met =
-            STARTUP_CONDITIONS[self.met..].iter().map_while(|(kind, words)| Some((is_met(kind)?, *words)));
+            STARTUP_CONDITIONS[self.met..].iter().map_while(|(kind, name)| Some((is_met(kind)?, *name)));
         let lines: Vec<String> = met
-            .map(|(condition, words)| format!("     ┊ {words:<15} - {}", took(pod.created, condition.since)))
+            .map(|(condition, name)| format!("     ┊ {name:<15} - {}", took(pod.created, condition.since)))
             .collect();
         if lines.is_empty() && self.announced {
             return;

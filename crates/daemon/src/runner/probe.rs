@@ -61,7 +61,7 @@ async fn watch(probed: &Probed<'_>, probe: &Probe) {
     let mut streak = ProbeStreak::default();
     let mut sent: Option<(bool, Option<String>)> = None;
     loop {
-        let found = attempt(&context.edges.guardian, &probe.action, probe.timeout(), |argv| {
+        let found = attempt(&context.guardian, &probe.action, probe.timeout(), |argv| {
             launch(context, &Command { argv: argv.to_vec(), ..Command::shell("", folder(context)) })
         })
         .await;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_of_a_probe_is_logged_once() {
+    fn failed_probe_does_not_repeat_its_output() {
         let attempt = |output: &str, cause: &str| Attempt {
             cause: (!cause.is_empty()).then(|| cause.to_owned()),
             output: output.to_owned(),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn cheap_probes_hurry_until_the_first_success() {
+    fn cheap_probes_run_early_until_the_first_success() {
         let tcp = ProbeAction::TcpSocket { port: 1, host: String::new() };
         let probe = Probe { period_secs: 1, ..Probe::new(tcp) };
         assert_eq!(
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_run_at_their_times_only() {
+    fn exec_probes_run_at_regular_times_only() {
         let exec = ProbeAction::Exec { command: vec!["true".into()] };
         let probe = Probe { period_secs: 2, ..Probe::new(exec) };
         assert_eq!(times(&probe, 3, 3), [(0, true), (2000, true), (4000, true)]);

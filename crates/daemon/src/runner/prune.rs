@@ -8,14 +8,13 @@ use lilt_model::log::Source;
 use lilt_model::reference::Reference;
 use lilt_model::{Failure, ResourceName, SpanId, size};
 
-use super::deploy::engine;
 use crate::context::Context;
 
 pub(crate) async fn run(context: Context, job: &PruneJob) {
     let mut span =
         context.logs.span(SpanId::new("docker-prune"), Some(ResourceName::tiltfile()), Source::Build);
     // An unusable engine is reported when something is to be built.
-    let engines = job.clusters.iter().filter_map(|cluster| engine(&context, cluster).ok());
+    let engines = job.clusters.iter().filter_map(|cluster| context.connections.build_engine(cluster).ok());
     for engine in distinct(engines) {
         let result = tokio::select! {
             result = prune(&engine, job, false, |line| span.info(line)) => result,
@@ -81,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_removed_is_told_and_nothing_is_not() {
+    fn prune_reports_what_it_removed() {
         let removed = PruneOutcome {
             removed: vec!["untagged: web:tilt-1".into(), "deleted: sha256:1".into()],
             bytes: 2_500_000,

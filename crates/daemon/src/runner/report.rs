@@ -12,9 +12,9 @@ pub(crate) fn begin(span: &mut Span, cause: &Cause) {
 
 /// Prints the failure of an update.
 pub(crate) fn failed(span: &mut Span, failure: &Failure) {
-    let words = match failure.class() {
+    let message = match failure.class() {
         Class::User | Class::Environment => format!("ERROR: Build Failed: {failure}"),
         Class::Internal => format!("ERROR: {failure}"),
     };
-    span.print(Level::Error, &words);
+    span.print(Level::Error, &message);
 }

@@ -3,7 +3,7 @@
 mod changed;
 mod channel;
 mod docker;
-mod readings;
+mod file_reader;
 mod retry;
 
 use std::path::PathBuf;
@@ -24,8 +24,8 @@ use crate::context::Context;
 use crate::settings::Transport;
 use channel::Channel;
 use docker::DockerChannel;
-pub(crate) use readings::Readings;
-use readings::{Opened, Reading, Roots};
+pub(crate) use file_reader::FileReader;
+use file_reader::{Reading, Roots, SharedRead};
 use retry::Retries;
 
 const PAUSE: Duration = Duration::from_millis(250);
@@ -36,15 +36,20 @@ const CI_LIMIT: Duration = Duration::from_secs(30);
 /// An API server that takes longer to respond counts as unreachable.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Writes to the log of `resource`.
-pub(crate) async fn run(context: Context, owner: Owner, resource: ResourceName, mut spec: Receiver<Task>) {
+/// Runs the live updates of one container. Writes to the log of `resource`.
+pub(crate) async fn run(
+    context: Context,
+    file_reader: FileReader,
+    owner: Owner,
+    resource: ResourceName,
+    mut spec: Receiver<Task>,
+) {
     let Some(first) = task(&mut spec) else { return };
-    let Ok(cluster) = context.cluster(&first.pod.cluster) else { return };
+    let Ok(cluster) = context.connections.cluster(&first.pod.cluster) else { return };
     // Connected ahead of the first save, so that it is as fast as the others. A failure is reported when there is work.
     let mut target = Target::new(&context, cluster, &first);
     // What this container has at the paths of syncs: other containers may have received other changes.
-    let mut roots = Roots::new();
-    context.edges.readings.complete(&mut roots, &first.live_update);
+    let mut roots = file_reader.complete_roots(Roots::new(), &first.live_update).await;
     let cancel = context.cancel.clone();
     let serve = async {
         if let Some(task) = task(&mut spec) {
@@ -65,9 +70,8 @@ pub(crate) async fn run(context: Context, owner: Owner, resource: ResourceName, 
                     update: job.update,
                     is_reporting,
                 };
-                let readings = &context.edges.readings;
-                readings.complete(&mut roots, &task.live_update);
-                let reading = readings.open(&owner, &task, job, &roots);
+                roots = file_reader.complete_roots(roots, &task.live_update).await;
+                let reading = file_reader.open(&owner, &task, job, &roots).await;
                 let outcome = update(&mut target, &task, job, &reading, &stages, &mut span).await;
                 roots.extend(reading.roots().cloned().unwrap_or_default());
                 drop(reading);
@@ -168,7 +172,7 @@ async fn update(
     target: &mut Target<'_>,
     task: &SyncTask,
     job: &SyncJob,
-    reading: &Opened,
+    reading: &SharedRead,
     stages: &Stages<'_>,
     span: &mut Span,
 ) -> Result<(), SyncFault> {
@@ -230,7 +234,7 @@ async fn classify_fault_after_restart(cluster: &Cluster, task: &SyncTask, fault:
 async fn copy_and_run<'a>(
     target: &mut Target<'_>,
     task: &SyncTask,
-    reading: &'a Opened,
+    reading: &'a SharedRead,
     stages: &Stages<'_>,
     name: &str,
     span: &mut Span,
@@ -239,7 +243,7 @@ async fn copy_and_run<'a>(
     let wait = |failure: &Failure| shortage.report(failure, span);
     let Reading { paths, changed } = reading.read(wait).await.map_err(SyncFault::Transport)?;
     // Printed while the container works: thousands of files have thousands of lines.
-    let print = async { changed.print(name, reading.first, span) };
+    let print = async { changed.print(name, reading.is_first, span) };
     let (copied, ()) = tokio::join!(copy(target, task, &changed.changes, stages), print);
     copied?;
     run_steps(target, task, paths, stages, span).await?;
@@ -341,8 +345,8 @@ async fn run_steps(
         match channel.run(&run.argv, output).await {
             Ok(0) => span.end_line(),
             Ok(code) => {
-                let words = format!("{} failed: exit status {code}", run_step(run));
-                return Err(SyncFault::Step(Failure::user(words)));
+                let message = format!("{} failed: exit status {code}", run_step(run));
+                return Err(SyncFault::Step(Failure::user(message)));
             }
             // The step may still be running, and must perhaps not run twice at a time.
             Err(failure) => {

@@ -42,7 +42,7 @@ async fn send(context: &Context, job: &TelemetryJob, batch: &[UsageSpan]) -> Opt
     let (sender, input) = mpsc::channel(1);
     sender.send(Bytes::from(json_lines(context.started, batch))).await.ok()?;
     drop(sender);
-    let (cause, output) = match program::run(&context.edges.guardian, &launch, Some(input)).await {
+    let (cause, output) = match program::run(&context.guardian, &launch, Some(input)).await {
         Ok(ran) => (exit_failure(ran.exit)?, ran.output + &ran.errors),
         Err(failure) => (failure.to_string(), String::new()),
     };

@@ -13,12 +13,13 @@ use lilt_store::Span;
 use tokio::sync::watch::Receiver;
 
 use crate::context::Context;
+use crate::runner::FileWatcher;
 
 /// How many files of a burst are asked when they were written.
 const SAMPLE: usize = 20;
 
-pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<Task>) {
-    let mut subscription = subscribe(&context, &id, &mut spec).await;
+pub(crate) async fn run(context: Context, watcher: FileWatcher, id: WatchId, mut spec: Receiver<Task>) {
+    let mut subscription = subscribe(&context, &watcher, &id, &mut spec).await;
     loop {
         let next = async {
             match &mut subscription {
@@ -33,7 +34,7 @@ pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<Task>)
                     return;
                 }
                 // The new one is placed before the old one goes, and what only the old one has seen is reported.
-                let old = std::mem::replace(&mut subscription, subscribe(&context, &id, &mut spec).await);
+                let old = std::mem::replace(&mut subscription, subscribe(&context, &watcher, &id, &mut spec).await);
                 if let (Some(old), Some(new)) = (old, &mut subscription) {
                     let seen = new.take_over(old).await;
                     report(&context, seen.unwrap_or_default()).await;
@@ -83,6 +84,7 @@ fn file_changes(watch: WatchId, paths: Vec<PathBuf>, existence: Existence) -> Fi
 /// Returns when every watch is placed: no later change is missed.
 async fn subscribe(
     context: &Context,
+    watcher: &FileWatcher,
     id: &WatchId,
     spec: &mut Receiver<Task>,
 ) -> Option<Subscription<Option<WatchId>>> {
@@ -93,7 +95,7 @@ async fn subscribe(
         _ => return None,
     };
     files.ignores.extend(context.settings.output.iter().map(IgnoreRule::path));
-    let subscription = match context.edges.watcher.subscribe_with(Some(id.clone()), files, options) {
+    let subscription = match watcher.subscribe_with(Some(id.clone()), files, options) {
         Ok(mut subscription) => {
             if let Err(failure) = subscription.ready().await {
                 report_trouble(context, id, &failure).await;
@@ -116,8 +118,8 @@ async fn subscribe(
 }
 
 async fn report_trouble(context: &Context, id: &WatchId, failure: &Failure) {
-    let words = format!("ERROR: changes to files may be missed: {failure}");
-    span(context, id).print(Level::Error, &words);
+    let message = format!("ERROR: changes to files may be missed: {failure}");
+    span(context, id).print(Level::Error, &message);
     context.send(Event::WatchTroubled { watch: id.clone(), failure: failure.clone() }).await;
 }
 

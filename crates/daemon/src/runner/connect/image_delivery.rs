@@ -37,7 +37,7 @@ pub(super) async fn find(
         match sharing(info, &docker.address()) {
             Sharing::Yes => info.shares_engine = true,
             Sharing::No => {}
-            Sharing::Mismatch(words) => warnings.push(words.to_owned()),
+            Sharing::Mismatch(message) => warnings.push(message.to_owned()),
         }
         check_desktop(info, docker, &mut warnings).await;
     }

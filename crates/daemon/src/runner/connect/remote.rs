@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn name_leads_elsewhere_unless_all_its_addresses_are_local() {
+    fn name_is_remote_unless_all_its_addresses_are_local() {
         let addresses = |list: &[&str]| {
             let parsed: Vec<IpAddr> = list.iter().map(|it| it.parse().unwrap()).collect();
             is_any_public(parsed.into_iter())

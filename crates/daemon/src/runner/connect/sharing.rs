@@ -80,15 +80,15 @@ fn colima_profile(engine: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn told(product: Product, runtime: Runtime, context: &str, engine: &str) -> Sharing {
+    fn decide(product: Product, runtime: Runtime, context: &str, engine: &str) -> Sharing {
         let info = ClusterInfo { product, runtime, context: context.to_owned(), ..ClusterInfo::default() };
         sharing(&info, engine)
     }
 
     #[test]
-    fn desktops_share_the_engine_at_its_usual_places() {
+    fn docker_desktop_shares_an_engine_at_its_default_addresses() {
         let desktop =
-            |engine: &str| told(Product::DockerDesktop, Runtime::Containerd, "docker-desktop", engine);
+            |engine: &str| decide(Product::DockerDesktop, Runtime::Containerd, "docker-desktop", engine);
         assert_eq!(desktop("unix:///var/run/docker.sock"), Sharing::Yes);
         assert_eq!(desktop("unix:///home/me/.docker/desktop/docker.sock"), Sharing::Yes);
         assert_eq!(desktop("unix:///Users/me/.docker/run/docker.sock"), Sharing::Yes);
@@ -98,22 +98,22 @@ mod tests {
     }
 
     #[test]
-    fn others_do_only_with_docker_as_their_runtime() {
+    fn other_products_share_images_only_with_docker_as_runtime() {
         let usual = "unix:///var/run/docker.sock";
-        let rancher = |runtime| told(Product::RancherDesktop, runtime, "rancher-desktop", usual);
+        let rancher = |runtime| decide(Product::RancherDesktop, runtime, "rancher-desktop", usual);
         assert_eq!(rancher(Runtime::Docker), Sharing::Yes);
         assert_eq!(rancher(Runtime::Containerd), Sharing::No);
         assert_eq!(rancher(Runtime::Unknown), Sharing::No);
-        let orbstack = |engine| told(Product::Orbstack, Runtime::Docker, "orbstack", engine);
+        let orbstack = |engine| decide(Product::Orbstack, Runtime::Docker, "orbstack", engine);
         assert_eq!(orbstack("unix:///Users/me/.orbstack/run/docker.sock"), Sharing::Yes);
         assert!(matches!(orbstack(usual), Sharing::Mismatch(_)));
-        assert_eq!(told(Product::Kind, Runtime::Containerd, "kind-x", usual), Sharing::No);
-        assert_eq!(told(Product::Unknown, Runtime::Docker, "prod", usual), Sharing::No);
+        assert_eq!(decide(Product::Kind, Runtime::Containerd, "kind-x", usual), Sharing::No);
+        assert_eq!(decide(Product::Unknown, Runtime::Docker, "prod", usual), Sharing::No);
     }
 
     #[test]
-    fn profiles_of_colima_are_told_apart() {
-        let colima = |context: &str, engine: &str| told(Product::Colima, Runtime::Docker, context, engine);
+    fn colima_shares_images_within_one_profile() {
+        let colima = |context: &str, engine: &str| decide(Product::Colima, Runtime::Docker, context, engine);
         for (context, engine) in [
             ("colima", "unix:///Users/me/.colima/docker.sock"),
             ("colima", "unix:///Users/me/.colima/default/docker.sock"),
@@ -131,7 +131,8 @@ mod tests {
         ] {
             assert!(matches!(colima(context, engine), Sharing::Mismatch(_)), "{context} {engine}");
         }
-        let containerd = told(Product::Colima, Runtime::Containerd, "colima", "unix:///var/run/docker.sock");
+        let containerd =
+            decide(Product::Colima, Runtime::Containerd, "colima", "unix:///var/run/docker.sock");
         assert_eq!(containerd, Sharing::No);
     }
 }

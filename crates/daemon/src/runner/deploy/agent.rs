@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::image::{self, Built};
 use super::steps::Steps;
-use super::{custom, delivery, live_updates};
+use super::{Deployment, custom, delivery, live_updates};
 use crate::context::Context;
 
 /// Containers for reading an image count as abandoned after this time; reading takes seconds.
@@ -34,13 +34,14 @@ struct Candidate {
 /// Adds the agent to the objects where needed, and delivers its image to the cluster.
 pub(super) async fn add(
     context: &Context,
+    deployment: &Deployment<'_>,
     job: &DeployJob,
     references: &[(ImageName, String)],
     objects: &mut [Value],
     steps: &mut Steps,
 ) -> Result<(), Failure> {
     for live_update in job.kubernetes.images.iter().filter_map(live_updates) {
-        context.edges.readings.note(live_update);
+        deployment.file_reader.record_roots(live_update).await;
     }
     if job.kubernetes.without_agent {
         warn_without_agent(job, steps);
@@ -50,7 +51,9 @@ pub(super) async fn add(
     for (name, deployed) in references.iter().cloned().chain(unbuilt(job, objects)) {
         let Some(target) = job.kubernetes.image(&name) else { continue };
         if let Some(live_update) = live_updates(target).filter(|it| is_updated(context, it)) {
-            candidates.extend(candidate(context, job, (target, live_update), &deployed, steps).await?);
+            let owner = format!("{} {}", deployment.deployers.own(), steps.resource());
+            let image = (target, live_update);
+            candidates.extend(candidate(context, job, image, &deployed, &owner, steps).await?);
         }
     }
     mark_closed(context, job, &mut candidates, objects).await?;
@@ -84,7 +87,7 @@ async fn mark_closed(
     if candidates.iter().all(|candidate| candidate.offer.is_unwritable) {
         return Ok(());
     }
-    let recorded = context.cluster(&job.kubernetes.cluster)?.unwritable_images(objects).await;
+    let recorded = context.connections.cluster(&job.kubernetes.cluster)?.unwritable_images(objects).await;
     for candidate in candidates {
         candidate.offer.is_unwritable |= recorded.contains(&candidate.offer.name);
     }
@@ -173,10 +176,10 @@ async fn candidate(
     job: &DeployJob,
     (target, live_update): (&ImageTarget, &LiveUpdate),
     deployed: &str,
+    owner: &str,
     steps: &mut Steps,
 ) -> Result<Option<Candidate>, Failure> {
-    let owner = format!("{} {}", context.edges.deployers.own(), steps.resource());
-    match inspect_image(context, job, (target, live_update), deployed, &owner).await {
+    match inspect_image(context, job, (target, live_update), deployed, owner).await {
         Ok(candidate) => Ok(Some(candidate)),
         Err(failure) if is_retried(&failure, target) => Err(failure),
         Err(failure) => {
@@ -221,7 +224,7 @@ async fn inspect_image(
     deployed: &str,
     owner: &str,
 ) -> Result<Candidate, Failure> {
-    let engine = &image::engine(context, &job.kubernetes.cluster)?;
+    let engine = &context.connections.build_engine(&job.kubernetes.cluster)?;
     if job.first {
         let deadline = Timestamp(lilt_host::clock::now().0.saturating_sub(ABANDONED_MICROSECONDS));
         if let Err(failure) = engine.remove_abandoned_readers(deadline).await {
@@ -257,8 +260,8 @@ async fn configuration(engine: &Engine, local: &str) -> Result<ImageConfiguratio
     }
     // A command may have pushed it without leaving it in the engine.
     let unseen = |failure: Failure| {
-        let words = format!("lilt cannot look into the image: {}", failure.message);
-        Failure { message: words, ..failure }
+        let message = format!("lilt cannot look into the image: {}", failure.message);
+        Failure { message, ..failure }
     };
     engine.pull(local).await.map_err(unseen)?;
     let missing = || Failure::user("the image is not in the local engine, where lilt could look into it");
@@ -310,7 +313,7 @@ async fn deliver_agent_image(
     candidate: Candidate,
     steps: &mut Steps,
 ) -> Result<(), Failure> {
-    let engine = &image::engine(context, &job.kubernetes.cluster)?;
+    let engine = &context.connections.build_engine(&job.kubernetes.cluster)?;
     let known = engine.image_exists(&candidate.local).await?;
     if !known {
         engine.load(candidate.archive).await?;
@@ -328,7 +331,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn shortage_of_this_machine_is_waited_for_whatever_built_the_image() {
+    fn shortage_of_this_machine_is_retried_for_every_image() {
         let target = |build: ImageBuild| ImageTarget { build, ..ImageTarget::default() };
         let failure = |kind: FailureKind| Failure::new(kind, "no");
         let elsewhere = target(ImageBuild::LiveUpdateOnly);
@@ -338,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operators_object_is_given_no_agent_and_that_is_told() {
+    fn custom_resource_gets_no_agent_and_a_warning() {
         let restart = Some(RestartProcess::default());
         let offer = AgentOffer {
             name: "web".into(),

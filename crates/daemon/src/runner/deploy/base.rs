@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn built_images_replace_those_that_are_named() {
+    fn base_images_are_replaced_by_built_images() {
         let base = ImageTarget { name: "base".into(), ..ImageTarget::default() };
         let exact = ImageTarget { name: "other:v1".into(), match_exact: true, ..ImageTarget::default() };
         let built = [(&base, "localhost:5000/base:tilt-1".to_owned()), (&exact, "other:tilt-2".to_owned())];

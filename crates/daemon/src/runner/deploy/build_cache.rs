@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fetches_is_always_built() {
+    fn recipe_with_remote_files_is_not_cached() {
         for dockerfile in [
             "FROM busybox\n# additional\nCOPY . /\n",
             "# syntax=docker/dockerfile:1\nFROM a\n",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn base_images_are_heard_of() {
+    fn base_image_is_read_from_the_step_name() {
         let digest = format!("sha256:{}", "a".repeat(64));
         let step = format!("[build 1/4] FROM docker.io/library/busybox:latest@{digest}");
         assert_eq!(base_in(&step), Some(("docker.io/library/busybox:latest".into(), digest)));

@@ -57,11 +57,11 @@ impl BuildInputs {
 /// Without one there, the default of the Dockerfile applies.
 pub(crate) fn arguments(recipe: &DockerBuild) -> Vec<(String, String)> {
     let variables = Variables(&recipe.variables);
-    let given = |(name, value): &(String, String)| {
+    let argument = |(name, value): &(String, String)| {
         let value = Some(value.clone()).filter(|value| !value.is_empty());
         value.or_else(|| variables.get(name)).map(|value| (name.clone(), value))
     };
-    recipe.build_args.iter().filter_map(given).collect()
+    recipe.build_args.iter().filter_map(argument).collect()
 }
 
 /// Returns the names of variables that a build reads.
@@ -87,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn arguments_without_a_value_are_taken_from_the_environment() {
+    fn build_argument_without_a_value_comes_from_the_environment() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(arguments(&recipe()), [pair("GIVEN", "x"), pair("SET", "by the Tiltfile")]);
     }
 
     #[test]
-    fn only_named_variables_are_kept_for_a_build() {
+    fn build_gets_only_variables_that_it_names() {
         let mut recipe = recipe();
         assert_eq!(Vec::from_iter(names(&recipe)), ["KEY", "LILT_TEST_NOWHERE", "SET", "TOKEN"]);
         recipe.ssh = vec!["default".into()];
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_tiltfile_removed_is_not_there() {
+    fn variable_removed_by_the_tiltfile_is_unset_for_builds() {
         let failure = BuildInputs::read(&recipe(), Path::new("/")).err().expect("TOKEN was removed");
         assert!(failure.message.contains("the variable TOKEN is not set"), "{failure}");
     }

@@ -34,7 +34,7 @@ pub(crate) async fn deploy(
     if job.rerun {
         delete_first(context, job, custom, steps).await?;
     }
-    let mut command = context.with_kubeconfig(&job.kubernetes.cluster, &custom.apply);
+    let mut command = context.connections.with_kubeconfig(&job.kubernetes.cluster, &custom.apply);
     let reference = |name: &ImageName| references.iter().find(|(known, _)| known == name);
     let needed = job.kubernetes.image_deps.iter().filter_map(reference);
     command.env.extend(variables::of_images(needed.map(|(name, reference)| (name, reference.as_str()))));
@@ -75,7 +75,9 @@ async fn delete_first(
     steps: &mut Steps,
 ) -> Result<(), Failure> {
     steps.detail("Deleting what is deployed, so that it starts anew");
-    let exit = steps.run(&context.with_kubeconfig(&job.kubernetes.cluster, &custom.delete), None).await?;
+    let exit = steps
+        .run(&context.connections.with_kubeconfig(&job.kubernetes.cluster, &custom.delete), None)
+        .await?;
     if let Some(how) = local::exit_failure(exit) {
         steps.warn(format!("Command {:?} failed: {how}", custom.delete.display()));
     }
@@ -90,7 +92,7 @@ pub(crate) async fn find(
     printed: &[u8],
     seconds: u64,
 ) -> Result<(Vec<Value>, Vec<FoundObject>), Failure> {
-    let cluster = context.cluster(cluster)?;
+    let cluster = context.connections.cluster(cluster)?;
     let (manifests, printed) = split_output(printed);
     let objects = match read(exit, printed, seconds, &context.logs.redactor()) {
         Ok(objects) => objects,
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_command_printed_is_read() {
+    fn output_of_an_apply_command_is_parsed() {
         let list = "kind: List\nitems:\n- {apiVersion: v1, kind: Service, metadata: {name: web}}\n---\n";
         let objects = read(Some(Exit::Code(0)), list.as_bytes(), 30, &Redactor::default()).unwrap();
         assert_eq!(objects.len(), 1);
@@ -234,8 +236,8 @@ mod tests {
             "apply command failed: exit status 3\nstdout:\nso far"
         );
         assert!(failure(Some(Exit::Code(0)), "a: [").starts_with("apply command returned malformed YAML: "));
-        let words = failure(Some(Exit::Code(0)), "release: installed");
-        assert!(words.contains("lacks apiVersion"), "{words}");
+        let message = failure(Some(Exit::Code(0)), "release: installed");
+        assert!(message.contains("lacks apiVersion"), "{message}");
         let long = failure(Some(Exit::Code(1)), &"x".repeat(10_000));
         assert!(long.len() < 700 && long.contains("… and in the end …"), "{long}");
         // A value that is cut in two.
@@ -245,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn manifests_may_come_before_the_objects() {
+    fn manifests_are_split_from_the_objects() {
         assert_eq!(split_output(b"kind: Pod\n"), (String::new(), &b"kind: Pod\n"[..]));
         let text = format!("a: \u{fffd}1{SEPARATOR}kind: List\n");
         assert_eq!(split_output(text.as_bytes()), ("a: \u{fffd}1".to_owned(), &b"kind: List\n"[..]));
     }
 
     #[test]
-    fn pods_come_of_templates() {
+    fn objects_with_pod_templates_make_pods() {
         let deployment = |replicas: u64| {
             serde_json::json!({"kind": "Deployment",
                 "spec": {"replicas": replicas, "template": {"spec": {"containers": []}}}})

@@ -157,9 +157,9 @@ async fn run(
         span.info("Custom Build: Injecting Environment Variables");
         injected.iter().for_each(|(name, value)| span.info(&format!("  {name}={value}")));
     }
-    let mut command = context.with_kubeconfig(&job.kubernetes.cluster, &recipe.command);
+    let mut command = context.connections.with_kubeconfig(&job.kubernetes.cluster, &recipe.command);
     command.env.extend(injected);
-    let engine = context.cluster_engine(&job.kubernetes.cluster);
+    let engine = context.connections.cluster_engine(&job.kubernetes.cluster);
     command.env.extend(engine.into_iter().flat_map(|engine| engine.variables.clone()));
     let exit = steps.run_build(&target.name, &command).await?;
     match local::exit_failure(exit) {
@@ -178,7 +178,7 @@ async fn find(
     expected: &Expected<'_>,
     named: Built,
 ) -> Result<Built, Failure> {
-    let engine = &image::engine(context, &job.kubernetes.cluster)?;
+    let engine = &context.connections.build_engine(&job.kubernetes.cluster)?;
     let Some(id) = engine.image_id(&named.local).await? else {
         return Err(missing(engine, &target.name, expected, &named.local).await);
     };
@@ -205,7 +205,7 @@ pub(crate) async fn content_id(context: &Context, job: &DeployJob, image: &Injec
     }
     let local = image::local_reference(job, &image.name, &image.deployed).ok()?;
     // An unreachable engine fails the build, not this.
-    image::engine(context, &job.kubernetes.cluster).ok()?.image_id(&local).await.ok()?
+    context.connections.build_engine(&job.kubernetes.cluster).ok()?.image_id(&local).await.ok()?
 }
 
 /// Returns a failure that names the expected tag and the existing ones.
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_registry_may_have_another_name_in_the_cluster() {
+    fn reference_is_converted_to_the_cluster_name_of_the_registry() {
         let registry = Registry {
             host: "localhost:5000".into(),
             host_from_cluster: Some("registry:5000".into()),

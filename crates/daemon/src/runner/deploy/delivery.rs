@@ -11,7 +11,7 @@ use lilt_model::registry::reference_in_registry;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName};
 
-use super::image::{self, Built};
+use super::image::Built;
 use super::steps::Steps;
 use crate::context::Context;
 
@@ -46,7 +46,7 @@ pub(crate) async fn deliver_within_stage(
     built: &Built,
     steps: &mut Steps,
 ) -> Result<(), Failure> {
-    let engine = &image::engine(context, &job.kubernetes.cluster)?;
+    let engine = &context.connections.build_engine(&job.kubernetes.cluster)?;
     match &job.delivery {
         Delivery::Shared => {
             steps.detail("Skipping push: building on cluster's container runtime");
@@ -119,9 +119,9 @@ pub(crate) fn refuse_without_registry(job: &DeployJob, name: &ImageName) -> Resu
     if !is_pushed || !goes_nowhere {
         return Ok(());
     }
-    let words =
+    let message =
         format!("there is no registry to push the image {name} to, and the cluster could not find it");
-    Err(Failure::user(words).hint(
+    Err(Failure::user(message).hint(
         "give the cluster a local registry and announce it in the ConfigMap kube-public/local-registry-hosting, \
          or name one in the Tiltfile: default_registry('registry.example.com/team')",
     ))

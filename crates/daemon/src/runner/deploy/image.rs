@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_docker::{BuildProgress, BuildRequest, Engine, StepId};
@@ -13,7 +12,7 @@ use lilt_model::registry::{
     Registry, reference_in_cluster, reference_in_registry, tag_from_id, tag_in_registry,
 };
 use lilt_model::timeline::StageKind;
-use lilt_model::{ClusterName, Failure, ImageName};
+use lilt_model::{Failure, ImageName};
 use tokio_util::sync::CancellationToken;
 
 use super::base::{self, Base};
@@ -51,20 +50,12 @@ pub(crate) async fn build_and_push(
             return Err(Failure::internal(format!("the image {} is never built", target.name)));
         }
     };
-    let engine = &engine(context, &job.kubernetes.cluster)?;
+    let engine = &context.connections.build_engine(&job.kubernetes.cluster)?;
     delivery::refuse_without_registry(job, &target.name)?;
     let id = build(context, engine, job, (&target.name, recipe), bases, steps).await?;
     let built = tag_by_content(engine, job, &target.name, &id).await?;
     delivery::deliver(context, job, target, &built, steps).await?;
     Ok(built)
-}
-
-/// Returns the engine that builds for the cluster.
-pub(crate) fn engine(context: &Context, cluster: &ClusterName) -> Result<Arc<Engine>, Failure> {
-    match context.cluster_engine(cluster) {
-        Some(found) => Ok(Arc::clone(&found.engine)),
-        None => context.edges.docker.clone(),
-    }
 }
 
 /// Tags an image by its content, so that the same content is never pushed or deployed twice.

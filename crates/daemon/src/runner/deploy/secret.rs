@@ -55,14 +55,14 @@ fn parse(text: &str) -> Result<Specification, String> {
     for part in text.split(',') {
         let (key, value) =
             part.split_once('=').ok_or_else(|| format!("{part:?} must be a key=value pair"))?;
-        let place = match key {
+        let field = match key {
             "id" => &mut id,
             "type" => &mut kind,
             "src" | "source" => &mut file,
             "env" => &mut variable,
             _ => return Err(format!("there is no key {key:?}")),
         };
-        *place = Some(value.to_owned());
+        *field = Some(value.to_owned());
     }
     let id = match (id, &file) {
         (Some(id), _) if !id.is_empty() => id,
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn specifications_are_those_of_docker() {
+    fn secret_specifications_are_parsed_like_docker() {
         let parsed = |text: &str| parse(text).map(|it| (it.id, it.source));
         let id = || "key".to_owned();
         assert_eq!(parsed("id=key,src=a.pem"), Ok((id(), Source::File("a.pem".into()))));

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_and_keys_are_those_of_docker() {
+    fn ssh_specifications_are_parsed_like_docker() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
         files::save(&real.join("key"), b"").unwrap();
@@ -111,10 +111,10 @@ mod tests {
             ("a=.", "neither a key nor"),
             ("a=socket,key", "together with other paths"),
         ] {
-            let told = one(wrong).unwrap_err();
+            let message = one(wrong).unwrap_err();
             assert!(
-                told.starts_with(&format!("docker_build(ssh='{wrong}'): ")) && told.contains(why),
-                "{told}"
+                message.starts_with(&format!("docker_build(ssh='{wrong}'): ")) && message.contains(why),
+                "{message}"
             );
         }
         assert!(sources(&real, &["a=key", "a=other"]).unwrap_err().contains("given twice"));

@@ -120,7 +120,7 @@ impl Steps {
         self.span.info(&format!("Running cmd: {}", command.display()));
         let mut output = self.context.update_span(&self.resource, self.update);
         let launch = local::launch(&self.context, command);
-        let guardian = &self.context.edges.guardian;
+        let guardian = &self.context.guardian;
         let process = Process::spawn(guardian, &launch, move |bytes| output.write(bytes)).await?;
         if let Some(image) = image.cloned() {
             let (resource, update, pid) = (self.resource.clone(), self.update, process.pid());

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_are_numbered() {
+    fn image_variables_are_numbered() {
         let (web, api) = (ImageName::from("team/web"), ImageName::from("api"));
         let variables = of_images([(&web, "localhost:5000/team_web:tilt-1"), (&api, "api:tilt-2")]);
         let variables: Vec<String> =

@@ -12,21 +12,23 @@ use super::agent;
 use super::apply_cache::ApplyCache;
 use super::custom;
 use super::steps::Steps;
-use super::{collect_hashes, injections, shown};
+use super::{Deployment, collect_hashes, injections, shown};
 use crate::context::Context;
+use crate::deployers::Deployers;
 use crate::runner::api_retry::{self, ApiRetry};
 
 pub(super) async fn apply(
     context: &Context,
+    deployment: &Deployment<'_>,
     job: &DeployJob,
     references: &[(ImageName, String)],
     steps: &mut Steps,
 ) -> Result<Deployed, Failure> {
     steps.begin(StageKind::Deploy, "", "Deploying".into()).await;
     let mut objects = prepare_objects(context, job, references).await?;
-    agent::add(context, job, references, &mut objects, steps).await?;
+    agent::add(context, deployment, job, references, &mut objects, steps).await?;
     steps.detail("Applying YAML to cluster");
-    let cluster = context.cluster(&job.kubernetes.cluster)?;
+    let cluster = context.connections.cluster(&job.kubernetes.cluster)?;
     let cache = ApplyCache::of(context, steps.resource(), cluster.server());
     let options = ApplyOptions {
         origins: &job.kubernetes.origins,
@@ -35,7 +37,7 @@ pub(super) async fn apply(
         overwrite: job.rerun,
         known: cache.read(),
         bulk: job.first,
-        deployer: Some(context.edges.deployers.own()),
+        deployer: Some(deployment.deployers.own()),
     };
     if job.rerun {
         delete_workloads(context, &cluster, job, &objects, steps).await?;
@@ -43,20 +45,20 @@ pub(super) async fn apply(
     let deadline = api_retry::deadline(context, options.timeout);
     let mut retry = ApiRetry::new(&cluster, deadline);
     let applied = loop {
-        let write = context.begin_write(steps.resource())?;
+        let write = deployment.writes.begin_write().await?;
         let applied = retry.attempt(cluster.apply_with(&objects, &options)).await;
         drop(write);
         let failure = match applied {
             Ok(applied) => break applied,
             Err(failure) => failure,
         };
-        if !retry.should_retry(&failure, |words| steps.detail(words)).await {
+        if !retry.should_retry(&failure, |message| steps.detail(message)).await {
             return Err(failure);
         }
     };
     cache.write(&options.known, &objects, &applied);
     print_applied(job, &applied, steps);
-    warn_of_other_sessions(context, &applied, steps);
+    warn_of_other_sessions(deployment.deployers, &applied, steps).await;
     if !job.rerun {
         // If only a ConfigMap changed, crashed pods stay in their back-off.
         let mut workloads = applied.iter().filter(|it| runs_pods(job, &it.content).unwrap_or(true));
@@ -104,10 +106,10 @@ fn print_applied(job: &DeployJob, applied: &[Applied], steps: &mut Steps) {
     }
 }
 
-fn warn_of_other_sessions(context: &Context, applied: &[Applied], steps: &mut Steps) {
+async fn warn_of_other_sessions(deployers: &Deployers, applied: &[Applied], steps: &mut Steps) {
     for Applied { object, other_deployer, .. } in applied {
         let Some(other) = other_deployer else { continue };
-        if let Some(warning) = context.edges.deployers.warning(object, other) {
+        if let Some(warning) = deployers.warning(object, other).await {
             steps.warn(warning);
         }
     }
@@ -156,7 +158,7 @@ async fn delete_workloads(
     let time = Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs)) + grace(&workloads);
     let mut retry = ApiRetry::new(cluster, api_retry::deadline(context, time));
     while let Err(failure) = retry.attempt(cluster.delete(&workloads, Some(time))).await {
-        if !retry.should_retry(&failure, |words| steps.detail(words)).await {
+        if !retry.should_retry(&failure, |message| steps.detail(message)).await {
             return Err(failure);
         }
     }
@@ -179,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_is_given_the_time_that_it_asks_for() {
+    fn delete_timeout_includes_the_grace_period_of_bare_pods() {
         let pod = |spec: Value| json!({"kind": "Pod", "spec": spec});
         let seconds = |objects: &[Value]| grace(objects).as_secs();
         assert_eq!(seconds(&[json!({"kind": "Deployment"})]), 0);

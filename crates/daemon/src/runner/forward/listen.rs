@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn localhost_is_both_loopbacks() {
+    async fn localhost_binds_both_loopback_addresses() {
         let mut listeners = Listeners::bind("localhost", 0).await.unwrap();
         for address in loopbacks(listeners.port().unwrap()) {
             let (client, accepted) = tokio::join!(TcpStream::connect(address), listeners.accept());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_named_address_is_one() {
+    async fn named_address_binds_one_listener() {
         let listeners = Listeners::bind("127.0.0.1", 0).await.unwrap();
         let [old, new] = loopbacks(listeners.port().unwrap());
         assert!(TcpStream::connect(old).await.is_ok());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_taken_loopback_is_known_and_had_when_it_is_free() {
+    async fn loopback_in_use_is_bound_when_it_is_free() {
         let other = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await.unwrap();
         let port = other.local_addr().unwrap().port();
         let mut listeners = Listeners::bind("localhost", port).await.unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_that_somebody_has_is_not_shared() {
+    async fn port_in_use_is_not_shared() {
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let bound = Listeners::bind("localhost", other.local_addr().unwrap().port()).await;
         assert_eq!(bound.err().map(|error| error.kind()), Some(io::ErrorKind::AddrInUse));

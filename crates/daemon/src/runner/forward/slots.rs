@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reserve_is_left_for_the_rest_of_the_session() {
+    fn descriptors_are_reserved_for_the_rest_of_the_session() {
         let most = |limit| ConnectionSlots::within(limit).most;
         assert_eq!(most(Some(256)), 64);
         assert_eq!(most(Some(1024)), 384);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn place_is_free_again_after_its_connection() {
+    async fn permit_is_free_after_its_connection_ends() {
         let slots = ConnectionSlots::within(Some(16)).of_forward();
         let mut taken = fill(&slots);
         assert_eq!(taken.len(), FEWEST);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn flooded_forward_leaves_places_to_others() {
+    async fn flooded_forward_leaves_permits_to_others() {
         let slots = ConnectionSlots::within(Some(256));
         let flooded = slots.of_forward();
         let taken = fill(&flooded);

@@ -13,7 +13,7 @@ use lilt_model::image::{LiveUpdate, Sync};
 use lilt_model::log::Level;
 use lilt_store::Span;
 
-use super::readings::{Root, Roots};
+use super::file_reader::{Root, Roots};
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::environment(format!("cannot read {}: {error}", path.display())).caused_by(error)
@@ -84,9 +84,9 @@ impl Changed {
             let is_replaced = || replaced.contains(&**path);
             let path = path.components().as_path();
             match destination(live_update, path) {
-                Some((sync, Some(place))) => {
+                Some((sync, Some(target))) => {
                     let before = known.get(&sync.local).copied();
-                    gathered.add(sync, path, place, is_replaced, before, had_content)?;
+                    gathered.add(sync, path, target, is_replaced, before, had_content)?;
                 }
                 Some((_, None)) => gathered.unnamable.push(path.to_owned()),
                 None => {}
@@ -123,8 +123,8 @@ impl Changed {
             span.info(&lines.join("\n"));
         }
         for path in &self.unnamable {
-            let words = "is not copied: its name, or what it leads to, is no UTF-8, and a build brings it";
-            span.print(Level::Warn, &format!("WARNING: '{}' {words}", path.display()));
+            let message = "is not copied: its name, or what it leads to, is no UTF-8, and a build brings it";
+            span.print(Level::Warn, &format!("WARNING: '{}' {message}", path.display()));
         }
     }
 }
@@ -238,7 +238,7 @@ fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync
     let sync = live_update.syncs.iter().find(|sync| path.starts_with(&sync.local))?;
     let rest = path.strip_prefix(&sync.local).ok()?;
     let base = sync.container.trim_end_matches('/');
-    let place = if !rest.as_os_str().is_empty() {
+    let target = if !rest.as_os_str().is_empty() {
         rest.to_str().map(|rest| format!("{base}/{rest}"))
     } else {
         // A single file is copied into the target if that has a trailing slash.
@@ -247,7 +247,7 @@ fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync
             _ => Some(sync.container.clone()),
         }
     };
-    Some((sync, place))
+    Some((sync, target))
 }
 
 #[cfg(test)]
@@ -261,7 +261,7 @@ mod tests {
             .iter()
             .map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
         let live_update = LiveUpdate { syncs: syncs.collect(), ..LiveUpdate::default() };
-        destination(&live_update, Path::new(path)).and_then(|(_, place)| place)
+        destination(&live_update, Path::new(path)).and_then(|(_, target)| target)
     }
 
     fn read(live_update: &LiveUpdate, paths: &[PathBuf], reported: &[PathBuf]) -> Result<Changed, Failure> {
@@ -269,28 +269,28 @@ mod tests {
     }
 
     #[test]
-    fn only_what_took_the_place_of_another_empties_the_containers_directory() {
+    fn only_a_replaced_directory_is_emptied_in_the_container() {
         let folder = tempfile::tempdir().expect("a folder");
         let inner = tempfile::tempdir_in(folder.path()).expect("a folder");
         let local = inner.path().to_owned();
-        let place = format!("/app/{}", local.file_name().expect("a name").display());
+        let target = format!("/app/{}", local.file_name().expect("a name").display());
         let syncs =
             |container: &str| vec![Sync { local: folder.path().to_owned(), container: container.to_owned() }];
         let removals = |reported: PathBuf, container: &str| -> Result<Vec<String>, Failure> {
             let live_update = LiveUpdate { syncs: syncs(container), ..LiveUpdate::default() };
             let changed =
                 read(&live_update, std::slice::from_ref(&reported), std::slice::from_ref(&reported))?;
-            assert!(changed.changes.puts().iter().all(|put| put.path == place));
+            assert!(changed.changes.puts().iter().all(|put| put.path == target));
             Ok(changed.changes.removals().to_vec())
         };
         assert!(removals(local.join(""), "/app").expect("it is read").is_empty(), "it is new");
-        assert_eq!(removals(local.clone(), "/app").expect("it is read"), [place.as_str()]);
+        assert_eq!(removals(local.clone(), "/app").expect("it is read"), [target.as_str()]);
         assert!(removals(folder.path().to_owned(), "/").expect("it is read").is_empty());
     }
 
     /// Such a file is not copied under another name.
     #[test]
-    fn what_cannot_be_named_is_not_copied() {
+    fn file_without_a_utf8_name_is_not_copied() {
         let folder = tempfile::tempdir().expect("a folder");
         let name = |bytes: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(bytes));
         let (strange, link, plain) = (name(b"strange-\xff"), name(b"link"), name(b"plain"));
@@ -309,7 +309,7 @@ mod tests {
 
     /// A removed file leaves its siblings alone; a removed directory is removed with its content.
     #[test]
-    fn what_a_synced_path_was_decides_what_goes_with_it() {
+    fn removed_sync_path_is_removed_as_what_it_was() {
         let folder = tempfile::tempdir().expect("a folder");
         let local = folder.path().join("dist");
         let removals = |container: &str, known: Option<Root>, paths: &[PathBuf]| {
@@ -331,11 +331,13 @@ mod tests {
         assert_eq!(removals("/www/", None, &more), Ok(both));
         assert_eq!(removals("/www/", Some(Root::File), &more), Ok(vec!["/www/dist".to_owned()]));
         // Unknown: the failure leads to a build.
-        assert!(removals("/www/", None, gone).is_err_and(|words| words.contains("/www/ or a file in it")));
+        assert!(
+            removals("/www/", None, gone).is_err_and(|message| message.contains("/www/ or a file in it"))
+        );
         let among_others = removals("/www/", Some(Root::DirectoryAmongOthers), gone);
-        assert!(among_others.is_err_and(|words| words.contains("was a file")));
+        assert!(among_others.is_err_and(|message| message.contains("was a file")));
         let root = removals("/", Some(Root::Directory), gone);
-        assert!(root.is_err_and(|words| words.contains("root directory")));
+        assert!(root.is_err_and(|message| message.contains("root directory")));
         assert_eq!(removals("/", Some(Root::File), gone), Ok(vec!["/dist".to_owned()]));
     }
 
@@ -350,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn synced_file_that_becomes_a_directory_leaves_the_files_beside_it() {
+    fn synced_file_that_becomes_a_directory_keeps_its_siblings() {
         let folder = tempfile::tempdir().expect("a folder");
         let local = folder.path().join("two.txt");
         files::save(&local.join("new"), b"").expect("a file");
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn synced_directory_that_becomes_a_file_takes_its_content_away() {
+    fn synced_directory_that_becomes_a_file_is_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let local = folder.path().join("www");
         files::save(&local, b"").expect("a file");
@@ -381,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn files_go_below_the_target_of_the_first_sync_that_has_them() {
+    fn file_is_copied_by_the_first_sync_that_contains_it() {
         let syncs = [
             ("/p/www", "/srv/www/"),
             ("/p/one.txt", "/etc/one.txt"),

@@ -22,8 +22,9 @@ impl DockerChannel {
     pub(super) async fn open(context: &Context, task: &SyncTask) -> Result<Self, Failure> {
         let mut trouble = None;
         if let Some(id) = task.id.as_str().strip_prefix("docker://") {
-            let own = context.cluster_engine(&task.pod.cluster).map(|own| Arc::clone(&own.engine));
-            for engine in own.into_iter().chain(context.edges.docker.iter().cloned()) {
+            let own =
+                context.connections.cluster_engine(&task.pod.cluster).map(|own| Arc::clone(&own.engine));
+            for engine in own.into_iter().chain(context.connections.docker().ok().cloned()) {
                 match engine.access(id).await {
                     Ok(Access::Writable) => {
                         let (container, sent_times) = (id.to_owned(), SentTimes::default());

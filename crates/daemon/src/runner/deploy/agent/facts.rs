@@ -29,8 +29,8 @@ pub(super) async fn find(
             return facts;
         }
     }
-    let words = "the container through which lilt reads the image was removed meanwhile";
-    Err(Failure::environment(words).of_kind(Unreachable::DockerEngine))
+    let message = "the container through which lilt reads the image was removed meanwhile";
+    Err(Failure::environment(message).of_kind(Unreachable::DockerEngine))
 }
 
 async fn examine(
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_seen_of_a_directory_may_be_closed() {
+    fn unlisted_directories_may_belong_to_root() {
         let own = Access { owner: Identity { user: 7, group: 7 }, mode: 0o755 };
         let found = vec![PathInfo { directory: true, mode: 0o755, user: 7, group: 7 }];
         let seen = Directories { found, complete: true };

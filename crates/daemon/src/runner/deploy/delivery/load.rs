@@ -160,12 +160,12 @@ async fn import(
 
 /// Returns the command that loads an image, and its program.
 fn program(nodes: &Nodes, reference: &str) -> Option<(Vec<String>, &'static str)> {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let argv = |arguments: &[&str]| arguments.iter().map(|argument| (*argument).to_owned()).collect();
     Some(match nodes {
-        Nodes::Kind(name) => (words(&["kind", "load", "docker-image", reference, "--name", name]), "kind"),
-        Nodes::K3d(name) => (words(&["k3d", "image", "import", reference, "--cluster", name]), "k3d"),
+        Nodes::Kind(name) => (argv(&["kind", "load", "docker-image", reference, "--name", name]), "kind"),
+        Nodes::K3d(name) => (argv(&["k3d", "image", "import", reference, "--cluster", name]), "k3d"),
         Nodes::Minikube { profile, .. } => {
-            (words(&["minikube", "-p", profile, "image", "load", reference]), "minikube")
+            (argv(&["minikube", "-p", profile, "image", "load", reference]), "minikube")
         }
         Nodes::Microk8s | Nodes::Commands(_) => return None,
     })
@@ -190,9 +190,9 @@ async fn run_program(
     match local::exit_failure(exit) {
         None => Ok(()),
         Some(how) => {
-            let words =
+            let message =
                 format!("cannot load {reference} into {maker}: {:?} failed: {how}", command.display());
-            Err(Failure::environment(words).hint(hint))
+            Err(Failure::environment(message).hint(hint))
         }
     }
 }
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_called_as_their_users_would() {
+    fn load_commands_of_cluster_programs() {
         let called = |nodes: Nodes| program(&nodes, "web:tilt-1").map(|(argv, _)| argv.join(" "));
         assert_eq!(
             called(Nodes::Kind("dev".into())).as_deref(),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_told() {
+    fn load_describes_sent_and_kept_parts() {
         let parts = |count, bytes| Parts { count, bytes };
         let loaded = |sent, skipped| describe(Some(Exported { sent, skipped }));
         assert_eq!(describe(None), "has it already");

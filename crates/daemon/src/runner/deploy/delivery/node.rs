@@ -53,10 +53,10 @@ impl Node {
         if succeeded {
             return Ok(output);
         }
-        let words = format!("the node {} refused `ctr {}`", self.name(), arguments.join(" "));
+        let message = format!("the node {} refused `ctr {}`", self.name(), arguments.join(" "));
         Err(match format!("{errors}{output}").trim() {
-            "" => Failure::environment(words),
-            said => Failure::environment(words).detail(said.to_owned()),
+            "" => Failure::environment(message),
+            said => Failure::environment(message).detail(said.to_owned()),
         })
     }
 }
@@ -71,5 +71,5 @@ async fn run(
     let mut command = Command::shell(format!("{line} \"$@\""), folder);
     command.argv.push("lilt".to_owned());
     command.argv.extend(arguments);
-    program::run(&context.edges.guardian, &local::launch(context, &command), input).await
+    program::run(&context.guardian, &local::launch(context, &command), input).await
 }
