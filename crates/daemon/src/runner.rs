@@ -128,8 +128,8 @@ async fn run(context: Context, shared: Shared, feed: Receiver<Task>) {
         Task::Probe { owner, run, probe, resource } => {
             probe::run(context, owner, run, probe, resource).await;
         }
-        Task::Outage { outage, id, attempts, immediate } => {
-            outage::run(context, outage, id, attempts, immediate).await;
+        Task::Outage { outage, id, attempts, immediate, limit } => {
+            outage::run(context, outage, id, attempts, immediate, limit).await;
         }
         Task::Prune(job) => prune::run(context, &job).await,
         Task::Telemetry(job) => telemetry::run(context, &job).await,

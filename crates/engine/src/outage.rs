@@ -16,6 +16,9 @@ use crate::state::{Mode, ResourceState, RunningUpdate, State};
 /// For so long after the first attempt began, `ci` tries again; then it wants to know.
 const CI_LIMIT: Duration = Duration::from_secs(30);
 
+/// How long a registry is probed before a push is tried anyway.
+const REGISTRY_PROBE_LIMIT: Duration = Duration::from_secs(600);
+
 /// What does not answer, and to whom: each cluster has its own engine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Outage {
@@ -127,6 +130,17 @@ fn wait(
     state.outages.entry(outage.clone()).or_insert_with(new);
     state.touch_session();
     Some(AwaitedOutage { outage, message: failure.message.clone(), since, attempts })
+}
+
+/// Returns how long an outage is probed before an update is tried anyway.
+///
+/// `ci` reports failures soon. A probe of a registry may fail where a push would not.
+pub(crate) fn probe_limit(state: &State, outage: &Outage) -> Option<Duration> {
+    match outage.unreachable {
+        _ if state.is_unattended() => Some(CI_LIMIT),
+        Unreachable::Registry(_) => Some(REGISTRY_PROBE_LIMIT),
+        Unreachable::DockerEngine | Unreachable::Cluster | Unreachable::Machine => None,
+    }
 }
 
 /// Returns the known outage of the same dependency, or else a new one: all images of a registry wait for one answer.

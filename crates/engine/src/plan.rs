@@ -13,7 +13,7 @@ use lilt_model::{ClusterName, ImageName, ResourceName};
 use crate::controllers::{command, file_watch, live_update, log_stream, port_forward};
 use crate::event::WatchId;
 use crate::objects::plan_object;
-use crate::outage::OutageState;
+use crate::outage::{self, OutageState};
 use crate::owner::Owner;
 use crate::state::{
     BodyState, Cleanup, ClusterState, ImageState, KubernetesState, ResourceState, RunningUpdate, State,
@@ -119,7 +119,8 @@ pub fn plan_session(state: &State) -> Plan {
     plan.extend(telemetry::task(state));
     for (outage, awaited) in &state.outages {
         let OutageState { id, attempts, immediate, .. } = *awaited;
-        plan.insert(Task::Outage { outage: outage.clone(), id, attempts, immediate });
+        let (outage, limit) = (outage.clone(), outage::probe_limit(state, outage));
+        plan.insert(Task::Outage { outage, id, attempts, immediate, limit });
     }
     for (id, cleanup) in &state.cleanups {
         let Cleanup { resource, leftovers, reason } = cleanup.clone();

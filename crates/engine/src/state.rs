@@ -431,6 +431,11 @@ impl State {
         self.all_tiltfiles().map(|(name, _)| name)
     }
 
+    /// Returns whether nobody works with the session: it runs in `ci`.
+    pub(crate) fn is_unattended(&self) -> bool {
+        self.options.mode == Mode::Ci
+    }
+
     pub fn mode(&self) -> Mode {
         self.options.mode
     }

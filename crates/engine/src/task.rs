@@ -120,6 +120,8 @@ pub enum Task {
         since: Option<Timestamp>,
         /// Where the pod's notices, restarts and way to readiness are reported too: its notices.
         notices: Option<Arc<Notices>>,
+        /// When it is cancelled, it reads the logs of terminated containers to their end.
+        read_to_end: bool,
     },
     /// Lead a local port to a pod. `resource` is whose log it writes to.
     Forward {
@@ -139,8 +141,8 @@ pub enum Task {
     /// Wait until a batch of spans is due, or send it.
     Telemetry(Box<TelemetryJob>),
     /// Report when something responds that did not. It has seemed to respond `attempts` times before.
-    /// `immediate`: the first probe comes without a pause.
-    Outage { outage: Outage, id: u64, attempts: u32, immediate: bool },
+    /// `immediate`: the first probe comes without a pause. After `limit` it counts as over, so that an update is tried.
+    Outage { outage: Outage, id: u64, attempts: u32, immediate: bool, limit: Option<Duration> },
     /// Fires at `at`.
     Wake { at: Timestamp },
 }
@@ -239,6 +241,9 @@ pub struct ApplyJob {
     pub merge: ServerSideApply,
     /// Whose log it writes to.
     pub resource: ResourceName,
+    /// As in [`DeployJob`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
 }
 
 impl ApplyJob {
@@ -332,6 +337,9 @@ pub struct DeployJob {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<ImageName>,
     pub merge: ServerSideApply,
+    /// It runs in `ci`: nobody edits files, and unreachable dependencies are retried for a limited time only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
 }
 
 /// Which objects to compare with what was applied.
@@ -379,6 +387,8 @@ pub struct SyncTask {
     pub live_update: LiveUpdate,
     /// The number of the last job that was given up before it was answered; 0: none was.
     pub given_up: u64,
+    /// As in [`DeployJob`].
+    pub unattended: bool,
     /// What to bring in now.
     pub job: Option<SyncJob>,
 }

@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use lilt_cluster::{Cluster, is_unreachable};
-use lilt_engine::Mode;
 use lilt_model::Failure;
 use tokio::time::Instant;
-
-use crate::context::Context;
 
 const PAUSE: Duration = Duration::from_millis(500);
 /// How often the API server is probed while a request runs.
@@ -15,9 +12,9 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A slower response counts as none.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Returns when to give up on an unreachable cluster. `up` never does, `ci` does after `limit`.
-pub(crate) fn deadline(context: &Context, limit: Duration) -> Option<Instant> {
-    (context.settings.mode == Mode::Ci).then(|| Instant::now() + limit)
+/// Returns when to give up on an unreachable cluster: after `limit` if nobody attends the session, otherwise never.
+pub(crate) fn deadline(unattended: bool, limit: Duration) -> Option<Instant> {
+    unattended.then(|| Instant::now() + limit)
 }
 
 /// Probes an API server.

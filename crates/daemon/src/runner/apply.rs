@@ -28,7 +28,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
     let mut running = None;
     let writes = Writes::new(context.cancel.clone(), context.shutdown.clone());
     let work = async {
-        let mut retry = OutageRetry::new(&context, &job.cluster, span());
+        let mut retry = OutageRetry::new(&context, &job.cluster, span(), job.unattended);
         loop {
             let outcome = match &job.source {
                 ApplySource::Text(text) => {
@@ -80,7 +80,7 @@ async fn apply(
         objects: objects.clone(),
     };
     context.send(coming).await;
-    let mut retry = ApiRetry::new(&cluster, api_retry::deadline(context, limit));
+    let mut retry = ApiRetry::new(&cluster, api_retry::deadline(job.unattended, limit));
     let applied = loop {
         let write = writes.begin_write().await?;
         let applied = retry.attempt(cluster.apply_with(&objects, &options)).await;
@@ -111,7 +111,8 @@ async fn run_command(
     command.env.extend(variables::of_images(images));
     span.info(&format!("Running cmd: {}", command.display()));
     let (exit, printed) = capture::run(context, &command, span, limit, running).await?;
-    let (objects, found) = by_command::find(context, &job.cluster, exit, &printed, limit.as_secs()).await?;
+    let (objects, found) =
+        by_command::find(context, &job.cluster, job.unattended, exit, &printed, limit.as_secs()).await?;
     let objects = by_command::with_identities(&objects, &found);
     let uids = found.into_iter().map(|found| (found.object, found.uid)).collect();
     let result = yaml::stream(&objects);

@@ -156,7 +156,11 @@ pub(super) type KubeconfigChanges = Option<(Vec<PathBuf>, Subscription<Option<Wa
 /// Waits for a change of the kubeconfig files or of a file that they name.
 ///
 /// Returns at once whenever the set of files differs from the watched one: changes before the new watch would be missed.
-async fn kubeconfig_changed(watcher: &FileWatcher, kube_context: Option<&str>, changes: &mut KubeconfigChanges) {
+async fn kubeconfig_changed(
+    watcher: &FileWatcher,
+    kube_context: Option<&str>,
+    changes: &mut KubeconfigChanges,
+) {
     let files = lilt_cluster::connection_files(kube_context);
     match changes {
         Some((watched, subscription)) if *watched == files => {

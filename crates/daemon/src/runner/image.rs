@@ -16,7 +16,7 @@ pub(crate) async fn run(context: Context, key: ObjectKey, run: u64, resource: Re
     let mut steps = Steps::new(&context, resource, run, span, build_step_count(&job.images));
     let mut outcome = UpdateOutcome::success();
     let work = async {
-        let mut retry = OutageRetry::new(&context, &job.kubernetes.cluster, retry_span);
+        let mut retry = OutageRetry::new(&context, &job.kubernetes.cluster, retry_span, job.unattended);
         loop {
             match build(&context, job, &mut steps, &mut outcome).await {
                 Ok(built) => return Ok(built),

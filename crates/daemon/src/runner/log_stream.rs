@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use lilt_api::QUIET_CONTAINERS;
 use lilt_cluster::Cluster;
 use lilt_cluster::inject::agent::is_added;
-use lilt_engine::{ContainerFilter, Mode, Owner, Task};
+use lilt_engine::{ContainerFilter, Owner, Task};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
 use lilt_model::log::Level;
 use lilt_model::{ClusterName, ContainerId, ResourceName, SpanId, Timestamp};
@@ -33,8 +33,12 @@ pub(crate) async fn run(
     let Ok(cluster) = context.connections.cluster(cluster) else { return };
     let mut report = PodReport::new(resource.clone());
     let mut logs = Logs::new(cluster, owner, resource);
+    let mut reads_to_end = false;
     loop {
-        if let Task::LogStream { pod, containers, since, notices, .. } = &*feed.borrow_and_update() {
+        if let Task::LogStream { pod, containers, since, notices, read_to_end, .. } =
+            &*feed.borrow_and_update()
+        {
+            reads_to_end = *read_to_end;
             if let Some(notices) = notices {
                 report.show(&context, pod, notices);
             }
@@ -45,7 +49,7 @@ pub(crate) async fn run(
             () = context.cancel.cancelled() => break,
         }
     }
-    if context.settings.mode == Mode::Ci {
+    if reads_to_end {
         // The last output of a job or a crashed container matters most. The session sets the time limit.
         tokio::select! {
             () = logs.finish(&feed) => {}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lilt_engine::{Event, Mode, Outage};
+use lilt_engine::{Event, Outage};
 use lilt_model::log::Level;
 use lilt_model::{ClusterName, Failure, Unreachable};
 use lilt_store::Span;
@@ -18,16 +18,23 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest pause before the next probe if the dependency seemed to be back, but the update failed again.
 const LONGEST_FIRST_PAUSE: Duration = Duration::from_secs(30);
-/// After this time `ci` tries the update again, and reports its failure.
+/// After this time `ci` repeats the work, and reports its failure.
 const CI_LIMIT: Duration = Duration::from_secs(30);
-/// After this time the update is tried again: a probe of a registry may fail where the push would not.
+/// After this time the work is repeated: a probe of a registry may fail where the push would not.
 const REGISTRY_LIMIT: Duration = Duration::from_secs(600);
 
 /// Reports the end of an outage. The pause before the first probe grows with `attempts`: how often it seemed to be over.
-pub(crate) async fn run(context: Context, outage: Outage, id: u64, attempts: u32, immediate: bool) {
+pub(crate) async fn run(
+    context: Context,
+    outage: Outage,
+    id: u64,
+    attempts: u32,
+    immediate: bool,
+    limit: Option<Duration>,
+) {
     let pause = if immediate { Duration::ZERO } else { first_pause(attempts) };
     tokio::select! {
-        () = wait(&context, &outage, pause) => context.send(Event::OutageOver { outage: id }).await,
+        () = wait(&context, &outage, pause, limit) => context.send(Event::OutageOver { outage: id }).await,
         () = context.cancel.cancelled() => {}
     }
 }
@@ -36,13 +43,8 @@ fn first_pause(attempts: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(2u32.saturating_pow(attempts)).min(LONGEST_FIRST_PAUSE)
 }
 
-/// Waits until the outage is over or its time limit is reached. The first probe comes after `first_pause`.
-async fn wait(context: &Context, outage: &Outage, first_pause: Duration) {
-    let limit = match outage.unreachable {
-        _ if context.settings.mode == Mode::Ci => Some(CI_LIMIT),
-        Unreachable::Registry(_) => Some(REGISTRY_LIMIT),
-        Unreachable::DockerEngine | Unreachable::Cluster | Unreachable::Machine => None,
-    };
+/// Waits until the outage is over or the time limit is reached. The first probe comes after `first_pause`.
+async fn wait(context: &Context, outage: &Outage, first_pause: Duration, limit: Option<Duration>) {
     probe_until(first_pause, limit, || is_over(context, outage)).await;
 }
 
@@ -66,13 +68,15 @@ pub(crate) struct OutageRetry<'c> {
     context: &'c Context,
     cluster: &'c ClusterName,
     span: Span,
+    unattended: bool,
     deadline: Option<Instant>,
     attempts: u32,
 }
 
 impl<'c> OutageRetry<'c> {
-    pub(crate) fn new(context: &'c Context, cluster: &'c ClusterName, span: Span) -> Self {
-        Self { context, cluster, span, deadline: api_retry::deadline(context, CI_LIMIT), attempts: 0 }
+    pub(crate) fn new(context: &'c Context, cluster: &'c ClusterName, span: Span, unattended: bool) -> Self {
+        let deadline = api_retry::deadline(unattended, CI_LIMIT);
+        Self { context, cluster, span, unattended, deadline, attempts: 0 }
     }
 
     /// Waits until the unreachable dependency responds. Returns a failure of another kind at once.
@@ -85,7 +89,12 @@ impl<'c> OutageRetry<'c> {
         let message = format!("ERROR: {failure}\nIt begins again by itself when {condition}");
         self.span.print(Level::Error, &message);
         let outage = Outage { cluster: self.cluster.clone(), unreachable };
-        wait(self.context, &outage, first_pause(self.attempts)).await;
+        let limit = match outage.unreachable {
+            _ if self.unattended => Some(CI_LIMIT),
+            Unreachable::Registry(_) => Some(REGISTRY_LIMIT),
+            Unreachable::DockerEngine | Unreachable::Cluster | Unreachable::Machine => None,
+        };
+        wait(self.context, &outage, first_pause(self.attempts), limit).await;
         self.attempts = self.attempts.saturating_add(1);
         Ok(())
     }
@@ -101,9 +110,9 @@ pub(super) async fn is_over(context: &Context, outage: &Outage) -> bool {
         // Whether there is enough memory and disk space is seen by the next attempt.
         Unreachable::Machine => lilt_host::limits::has_spare_files(),
         unreachable => match context.connections.build_engine(&outage.cluster) {
-            Ok(engine) => {
-                tokio::time::timeout(RESPONSE_TIMEOUT, engine.is_reachable_again(unreachable)).await.unwrap_or(false)
-            }
+            Ok(engine) => tokio::time::timeout(RESPONSE_TIMEOUT, engine.is_reachable_again(unreachable))
+                .await
+                .unwrap_or(false),
             Err(_) => false,
         },
     }
@@ -123,7 +132,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn end_of_an_outage_is_reported_once() {
         let (context, mut sent) = test_context();
-        run(context, outage(Unreachable::Machine), 7, 0, false).await;
+        run(context, outage(Unreachable::Machine), 7, 0, false, None).await;
         assert!(matches!(*sent_events(&mut sent), [Event::OutageOver { outage: 7 }]));
     }
 
@@ -131,7 +140,7 @@ mod tests {
     async fn cancelled_probing_ends_without_a_report() {
         let (context, mut sent) = test_context();
         let cancel = context.cancel.clone();
-        let running = tokio::spawn(run(context, outage(Unreachable::Cluster), 7, 0, true));
+        let running = tokio::spawn(run(context, outage(Unreachable::Cluster), 7, 0, true, None));
         idle().await;
         assert!(!running.is_finished(), "no cluster responds");
         cancel.cancel();

@@ -179,7 +179,7 @@ async fn update(
     if let Some(cause) = &job.cause {
         report::begin(span, cause);
     }
-    target.retries = Retries::new(api_retry::deadline(target.context, CI_LIMIT));
+    target.retries = Retries::new(api_retry::deadline(task.unattended, CI_LIMIT));
     let name = container_name(task);
     let result = match copy_and_run(target, task, reading, stages, &name, span).await {
         Ok(paths) => restart(target, task, paths, stages, span).await,

@@ -73,6 +73,7 @@ fn deploy(resource: &str, update: u64) -> Task {
         crashing: Vec::new(),
         closed: Vec::new(),
         merge: ServerSideApply::Auto,
+        unattended: false,
     };
     let job = Arc::new(UpdateJob::Deploy(Box::new(job)));
     Task::Update { resource: resource.into(), update, cause: Cause::Initial, job }
@@ -93,6 +94,7 @@ fn apply(name: &str, resource: &str) -> Task {
         timeout: None,
         merge: ServerSideApply::Auto,
         resource: resource.into(),
+        unattended: false,
     };
     Task::Apply { name: name.to_owned(), run: 1, job: Arc::new(job) }
 }

@@ -71,6 +71,7 @@ fn job(state: &State, resource: ResourceName, spec: &KubernetesApplySpec) -> Res
             false => state.settings.server_side_apply,
         },
         resource,
+        unattended: state.is_unattended(),
     })
 }
 

@@ -108,6 +108,7 @@ fn job(state: &State, spec: &BuildSpec<'_>, build: ImageBuild) -> Result<DeployJ
         crashing: Vec::new(),
         closed: Vec::new(),
         merge: state.settings.server_side_apply,
+        unattended: state.is_unattended(),
     })
 }
 

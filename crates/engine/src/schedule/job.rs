@@ -226,6 +226,7 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
                 crashing: crashing(state, kubernetes),
                 closed: closed(kubernetes),
                 merge: state.settings.server_side_apply,
+                unattended: state.is_unattended(),
             }))
         }
         (Body::Local(spec), _) => UpdateJob::Local(LocalJob { command: spec.update.clone() }),

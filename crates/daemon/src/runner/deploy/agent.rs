@@ -6,7 +6,7 @@ use lilt_agent_image::AgentImage;
 use lilt_cluster::inject::agent::{self, AgentNote, AgentOffer};
 use lilt_docker::Engine;
 use lilt_docker::image_reader::ImageConfiguration;
-use lilt_engine::{DeployJob, Mode};
+use lilt_engine::DeployJob;
 use lilt_model::cluster::Delivery;
 use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget, LiveUpdate};
 use lilt_model::reference::Reference;
@@ -50,7 +50,7 @@ pub(super) async fn add(
     let mut candidates = Vec::new();
     for (name, deployed) in references.iter().cloned().chain(unbuilt(job, objects)) {
         let Some(target) = job.kubernetes.image(&name) else { continue };
-        if let Some(live_update) = live_updates(target).filter(|it| is_updated(context, it)) {
+        if let Some(live_update) = live_updates(target).filter(|it| is_updated(job, it)) {
             let owner = format!("{} {}", deployment.deployers.own(), steps.resource());
             let image = (target, live_update);
             candidates.extend(candidate(context, job, image, &deployed, &owner, steps).await?);
@@ -124,9 +124,9 @@ fn containers(value: &Value) -> Vec<(&str, &str)> {
     found
 }
 
-/// `ci` runs what the user ships: nobody edits anything, and nothing is added but for files that come first.
-fn is_updated(context: &Context, live_update: &LiveUpdate) -> bool {
-    context.settings.mode != Mode::Ci || live_update.initial_sync
+/// Returns whether files are copied into containers of the image. In `ci` nobody edits files; only an initial sync is left.
+fn is_updated(job: &DeployJob, live_update: &LiveUpdate) -> bool {
+    !job.unattended || live_update.initial_sync
 }
 
 fn warn_without_agent(job: &DeployJob, steps: &mut Steps) {

@@ -40,7 +40,8 @@ pub(crate) async fn deploy(
     command.env.extend(variables::of_images(needed.map(|(name, reference)| (name, reference.as_str()))));
     let seconds = u64::from(job.kubernetes.apply_timeout_secs);
     let (exit, printed) = steps.run_capturing(&command, Duration::from_secs(seconds)).await?;
-    let (objects, found) = find(context, &job.kubernetes.cluster, exit, &printed, seconds).await?;
+    let (objects, found) =
+        find(context, &job.kubernetes.cluster, job.unattended, exit, &printed, seconds).await?;
     steps.detail("Objects applied to cluster:");
     for found in &found {
         steps.detail(&format!("  → {}", shown(&found.object, &job.namespace)));
@@ -88,6 +89,7 @@ async fn delete_first(
 pub(crate) async fn find(
     context: &Context,
     cluster: &ClusterName,
+    unattended: bool,
     exit: Option<lilt_host::process::Exit>,
     printed: &[u8],
     seconds: u64,
@@ -102,7 +104,7 @@ pub(crate) async fn find(
         }
         Err(failure) => return Err(failure),
     };
-    let mut retry = ApiRetry::new(&cluster, api_retry::deadline(context, Duration::from_secs(seconds)));
+    let mut retry = ApiRetry::new(&cluster, api_retry::deadline(unattended, Duration::from_secs(seconds)));
     loop {
         let failure = match retry.attempt(cluster.find(&objects)).await {
             Ok(mut found) => {

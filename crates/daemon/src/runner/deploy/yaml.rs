@@ -40,9 +40,9 @@ pub(super) async fn apply(
         deployer: Some(deployment.deployers.own()),
     };
     if job.rerun {
-        delete_workloads(context, &cluster, job, &objects, steps).await?;
+        delete_workloads(&cluster, job, &objects, steps).await?;
     }
-    let deadline = api_retry::deadline(context, options.timeout);
+    let deadline = api_retry::deadline(job.unattended, options.timeout);
     let mut retry = ApiRetry::new(&cluster, deadline);
     let applied = loop {
         let write = deployment.writes.begin_write().await?;
@@ -139,7 +139,6 @@ async fn replace_crashed(cluster: &Cluster, job: &DeployJob, changed: bool, step
 ///
 /// Unlike in Tilt, objects that hold data stay.
 async fn delete_workloads(
-    context: &Context,
     cluster: &Cluster,
     job: &DeployJob,
     objects: &[Value],
@@ -156,7 +155,7 @@ async fn delete_workloads(
     }
     steps.detail("Deleting what runs, so that it starts anew");
     let time = Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs)) + grace(&workloads);
-    let mut retry = ApiRetry::new(cluster, api_retry::deadline(context, time));
+    let mut retry = ApiRetry::new(cluster, api_retry::deadline(job.unattended, time));
     while let Err(failure) = retry.attempt(cluster.delete(&workloads, Some(time))).await {
         if !retry.should_retry(&failure, |message| steps.detail(message)).await {
             return Err(failure);

@@ -249,6 +249,7 @@ mod tests {
             without_agent: false,
             live_update: LiveUpdate { syncs, ..LiveUpdate::default() },
             given_up: 0,
+            unattended: false,
             job: None,
         }
     }

@@ -316,6 +316,7 @@ pub(super) fn plan(state: &State, owner: &Owner, key: &ObjectKey) -> Plan {
         without_agent: without_agent(state, &object.spec, &resource),
         ignored: ignored(state, &object.spec),
         resource,
+        unattended: state.is_unattended(),
     };
     let is_reached = |container: &SyncContainer| state.clusters.get(&container.pod.cluster).info.is_some();
     let containers = run.containers.iter().filter(|(_, container)| is_reached(container));

@@ -21,6 +21,7 @@ pub(super) struct SyncPlan {
     pub(super) ignored: FileSet,
     /// Whose log they write to.
     pub(super) resource: ResourceName,
+    pub(super) unattended: bool,
 }
 
 /// The tasks of the live updates of one owner.
@@ -47,6 +48,7 @@ impl SyncPlan {
             without_agent: self.without_agent,
             live_update: self.live_update.clone(),
             given_up: container.given_up,
+            unattended: self.unattended,
             job,
         };
         Task::Sync { owner: owner.clone(), resource: self.resource.clone(), task: Box::new(task) }

@@ -116,6 +116,7 @@ pub(super) fn plan(state: &State, owner: &Owner, name: &ResourceName) -> Plan {
             without_agent: spec.without_agent,
             ignored: ignored(spec, image),
             resource: name.clone(),
+            unattended: state.is_unattended(),
         };
         plan.extend(known.containers.iter().map(|(id, container)| sync.task(owner, id, container)));
     }

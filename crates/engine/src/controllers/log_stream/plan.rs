@@ -27,6 +27,7 @@ pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
                 since: None,
                 // Besides its logs, its way to readiness and what the cluster reports of it.
                 notices: Some(state.pods.notices.get(&pod.reference()).cloned().unwrap_or_default()),
+                read_to_end: state.is_unattended(),
             };
             pods.filter(|_| state.clusters.get(&cluster).info.is_some()).map(task).collect()
         }
@@ -46,6 +47,7 @@ pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
                 containers: ContainerFilter::from(spec),
                 since: spec.since_time.map(|time| time.0),
                 notices: None,
+                read_to_end: state.is_unattended(),
             };
             pod.map(task).into_iter().collect()
         }
