@@ -23,9 +23,9 @@ use crate::task::{Leftovers, TaskId};
 use crate::telemetry;
 use crate::timeline;
 
-pub(crate) use drift::{ask_for_base, corrects as corrects_drift, lacks_base};
+pub(crate) use drift::{corrects as corrects_drift, lacks_base, request_base};
 pub(crate) use images::{
-    note as note_image_changes, save as save_number, tell_blind as note_unwatched_changes,
+    propagate_to_unwatched_sharers, record_changes as record_image_changes, save as save_number,
 };
 pub(crate) use load::{
     clean_up, forget as forget_tiltfile, request as request_load,
@@ -109,7 +109,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::Pruned => prune::ended(state),
         Event::TelemetryDue { run } => telemetry::due(state, run),
         Event::TelemetrySent { run, delivered } => telemetry::sent(state, run, delivered),
-        Event::ObjectPut { key, object, uid } => objects::written(state, key, *object, uid),
+        Event::ObjectPut { key, object, uid } => objects::handle_write(state, key, *object, uid),
         Event::ObjectNoted { key, of, notes } => objects::noted(state, key, &of, *notes),
         Event::ObjectDeleted { key, keep_owned } => objects::delete(state, &key, keep_owned),
         Event::OwnerGone { uid } => objects::owner_gone(state, &uid),

@@ -1,4 +1,4 @@
-//! What caused an update.
+//! Causes of updates.
 
 use lilt_model::ResourceName;
 use serde::{Deserialize, Serialize};
@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 pub enum Cause {
     /// Its first update.
     Initial,
-    /// These files changed; relative to the Tiltfile's folder where they lie in it.
+    /// These files changed. Paths are relative to the Tiltfile's folder if they are below it.
     Files(Vec<String>),
-    /// Somebody asked for it.
+    /// A manual trigger.
     Triggered,
-    /// Its first update since it was switched on.
+    /// Its first update since it was enabled.
     Enabled,
-    /// The Tiltfile is loaded with other arguments.
+    /// The Tiltfile arguments changed.
     Arguments(Vec<String>),
-    /// The Tiltfile now says something else about it, because these files changed.
+    /// Its definition changed, because these files of the Tiltfile changed.
     Configuration(Vec<String>),
-    /// These, on which it builds, were updated (only if the session cascades).
+    /// These dependencies were updated (only if the session cascades).
     Dependencies(Vec<ResourceName>),
-    /// A container started from the image again and lacks what was copied into the one before.
+    /// A container restarted from its image and lacks the files that were copied into the previous one.
     Replaced,
-    /// A container started, and is to get all synced files.
+    /// A container started and needs an initial sync of all files.
     Started,
     /// Files could not be copied into the running container.
     LiveUpdateFailed,
-    /// Somebody deleted or changed what was applied; what, in words.
+    /// Applied objects were deleted or changed in the cluster. The text describes them.
     Drift(String),
 }
 
 impl Cause {
-    /// The first line of an update's log. Scripts rely on the first two forms.
+    /// Returns the first line of an update's log. Scripts rely on the first two forms.
     pub fn headline(&self) -> String {
         match self {
             Cause::Initial => "Initial Build".into(),
@@ -56,7 +56,7 @@ impl Cause {
 }
 
 fn files_changed(files: &[String]) -> String {
-    /// More names than this tell nobody anything.
+    /// The maximum number of names to list.
     const NAMED: usize = 5;
     let plural = if files.len() == 1 { "" } else { "s" };
     let mut names = files.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! How far a resource is, in a few words: for those that wait for it and for what `ci` says at its end.
+//! Describes the progress of a resource in a few words, for its dependents and for the final report of `ci`.
 
 use lilt_api::RuntimeStatus;
 

@@ -1,4 +1,4 @@
-//! The whole state as JSON, for people who look into a session. Its form may change at any time.
+//! The whole state as JSON, for debugging. Its format may change at any time.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::record::{names, redact};
 use crate::state::{ResourceState, State};
 
-/// Without the secrets that the Tiltfile named.
+/// Returns the state as JSON, without the secrets of the Tiltfile.
 pub fn dump(state: &State) -> Value {
     match serde_json::to_value(state) {
         Ok(mut value) => {
@@ -24,7 +24,7 @@ pub fn dump(state: &State) -> Value {
     }
 }
 
-/// What the cluster reported about the objects and pods of a resource, oldest first, without secrets.
+/// Returns the notices about the objects and pods of a resource, oldest first, without secrets.
 pub fn notices(state: &State, name: &ResourceName) -> Value {
     let kubernetes = state.resources.get(name).and_then(ResourceState::kubernetes);
     let about_pods = kubernetes
@@ -44,13 +44,13 @@ fn names_in(state: &State) -> BTreeSet<String> {
     state.resources.values().flat_map(|resource| names(&resource.spec)).collect()
 }
 
-/// The same for every resource that is in a cluster.
+/// Returns the notices of every resource that is in a cluster.
 pub fn all_notices(state: &State) -> Vec<(ResourceName, Value)> {
     let in_cluster = state.resources.iter().filter(|(_, resource)| resource.kubernetes().is_some());
     in_cluster.map(|(name, _)| (name.clone(), notices(state, name))).collect()
 }
 
-/// The objects that were applied for a resource, and where.
+/// Returns the applied objects of a resource, and their cluster.
 pub fn applied_objects<'a>(
     state: &'a State,
     name: &ResourceName,
@@ -61,7 +61,7 @@ pub fn applied_objects<'a>(
     Some((&spec.cluster, deployed.objects.iter().map(|(object, _)| object)))
 }
 
-/// A map whose keys are no texts, as a list of pairs.
+/// Serializes a map whose keys are not strings as a list of pairs.
 pub(crate) fn pairs<'a, K: Serialize + 'a, V: Serialize + 'a, S: Serializer>(
     map: &'a std::collections::BTreeMap<K, V>,
     serializer: S,

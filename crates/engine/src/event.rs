@@ -1,4 +1,4 @@
-//! Facts. Everything that can happen to a session is listed here.
+//! Events: everything that can happen to a session.
 
 use std::path::PathBuf;
 
@@ -21,12 +21,12 @@ use crate::task::TaskId;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The first one: nothing has happened yet.
+    /// The first event of a session.
     Started,
     Requested {
         request: Request,
     },
-    /// A load of the Tiltfile ended; `files` is what it read, `contents` what they held.
+    /// A load of the Tiltfile ended. `files` are the files it read, `contents` their contents.
     Loaded {
         load: u64,
         files: FileSet,
@@ -34,27 +34,27 @@ pub enum Event {
         contents: Contents,
         outcome: Result<Box<Project>, Failure>,
     },
-    /// A load takes long: what it does, and the Tiltfiles that it has run so far.
+    /// A load takes long. `activity` is what it does, `files` are the Tiltfiles it has run so far.
     LoadIsSlow {
         load: u64,
         activity: String,
         files: Vec<PathBuf>,
     },
-    /// From now on no change to these files is missed.
+    /// The files are watched: from now on no change is missed.
     Watching {
         watch: WatchId,
         version: u64,
     },
-    /// Some changes to these files may be missed.
+    /// Some changes of these files may be missed.
     WatchTroubled {
         watch: WatchId,
         failure: Failure,
     },
-    /// Files were saved. One burst, as every watch of a group has seen it.
+    /// Files were saved: one batch, as reported by each watch.
     FilesChanged {
         changes: Vec<FileChanges>,
     },
-    /// Of what was deleted from these files, not everything can be told: only a build knows what is left.
+    /// Some deletions among these files were lost: only a build sees which files are left.
     ChangesLost {
         watch: WatchId,
     },
@@ -63,37 +63,37 @@ pub enum Event {
         update: u64,
         outcome: Box<UpdateOutcome>,
     },
-    /// What did not answer does again; or so long has passed that a real attempt must tell.
+    /// An unreachable dependency responds again, or it is time for a real attempt.
     OutageOver {
         outage: u64,
     },
-    /// A running update has come to its next stage.
+    /// A running update entered its next stage.
     StageBegan {
         owner: Owner,
         update: u64,
         stage: StageKind,
         detail: String,
     },
-    /// An image of a running update is built and where it is needed: other resources may use it, too.
+    /// An image of a running update was built and delivered. Other resources may use it.
     ImageBuilt {
         resource: ResourceName,
         update: u64,
         image: ImageName,
         reference: String,
     },
-    /// The stage that runs is over.
+    /// The current stage of an update ended.
     StageEnded {
         resource: ResourceName,
         update: u64,
     },
-    /// One container of a live update has what it was given, or could not get it.
+    /// The sync of one container of a live update succeeded or failed.
     Synced {
         owner: Owner,
         update: u64,
         container: ContainerId,
         outcome: Result<(), SyncFault>,
     },
-    /// A command of an update runs: the one of a local resource, or the one that builds an image.
+    /// A command of an update started: that of a local resource, or one that builds an image.
     UpdateCommandStarted {
         resource: ResourceName,
         update: u64,
@@ -108,7 +108,7 @@ pub enum Event {
         image: Option<ImageName>,
         exit: CommandExit,
     },
-    /// The command of an owner runs: a server, or what a `Cmd` says.
+    /// The command of an owner started: a serve command, or that of a `Cmd`.
     CommandStarted {
         owner: Owner,
         run: u64,
@@ -119,8 +119,8 @@ pub enum Event {
         run: u64,
         exit: CommandExit,
     },
-    /// What is known of a command's readiness has changed: whether its probe counts it as ready, and why not, or why
-    /// the last attempts failed although it still counts as ready.
+    /// The readiness of a command changed. `cause` is why it is not ready, or why the last probes failed
+    /// although it still counts as ready.
     CommandProbed {
         owner: Owner,
         run: u64,
@@ -135,12 +135,12 @@ pub enum Event {
     ClusterFailed {
         #[serde(default)]
         cluster: ClusterName,
-        /// None if kubeconfig does not say which cluster it is.
+        /// None if kubeconfig does not name the cluster.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         address: Option<ClusterAddress>,
         failure: Failure,
     },
-    /// The connection was lost; what is known of pods may be outdated.
+    /// The connection was lost: the known pods may be outdated.
     ClusterTroubled {
         #[serde(default)]
         cluster: ClusterName,
@@ -150,7 +150,7 @@ pub enum Event {
         #[serde(default)]
         cluster: ClusterName,
     },
-    /// The pods of a namespace, all of them.
+    /// The complete list of pods of a namespace.
     PodsListed {
         #[serde(default)]
         cluster: ClusterName,
@@ -163,29 +163,29 @@ pub enum Event {
     PodGone {
         pod: PodRef,
     },
-    /// Something happened to a pod, or to an object that makes pods.
+    /// The cluster reported a notice about a pod, or about an object that creates pods.
     Noticed {
         notice: Notice,
     },
-    /// The pods of a namespace may not be read.
+    /// Access to the pods of a namespace is forbidden.
     PodsRefused {
         #[serde(default)]
         cluster: ClusterName,
         namespace: String,
         failure: Failure,
     },
-    /// The applied objects of a scope, all of them, with their marks.
+    /// The complete list of applied objects of a scope, each with its fingerprint.
     ObjectsListed {
         scope: ObjectScope,
         objects: Vec<(String, String)>,
     },
-    /// An applied object says something else than before; its name and mark.
+    /// An applied object changed. `mark` is its new fingerprint.
     ObjectChanged {
         scope: ObjectScope,
         name: String,
         mark: String,
     },
-    /// The mark is the one it had.
+    /// An applied object was deleted. `mark` is its last fingerprint.
     ObjectGone {
         scope: ObjectScope,
         name: String,
@@ -197,51 +197,52 @@ pub enum Event {
         inspection: u64,
         found: Vec<(ObjectRef, Option<Drift>)>,
     },
-    /// A port forward listens, or cannot work; with the port that it has.
+    /// A port forward listens, or failed.
     ForwardChanged {
         owner: Owner,
         slot: ForwardSlot,
         local_port: u16,
         state: ForwardState,
     },
-    /// Objects that nothing names any more were deleted, or could not be.
+    /// A deletion ended, successful or not.
     CleanedUp {
         cleanup: u64,
     },
-    /// Old images were removed, or could not be.
+    /// The removal of old images ended, successful or not.
     Pruned,
     /// The next batch of telemetry may be sent.
     TelemetryDue {
         run: u64,
     },
-    /// The telemetry command has ended; `delivered`: with success.
+    /// The telemetry command ended. `delivered`: successfully.
     TelemetrySent {
         run: u64,
         delivered: bool,
     },
-    /// An object of the API was written from outside; the uid counts if it is new.
+    /// A client wrote an API object. The uid applies if the object is new.
     ObjectPut {
         key: ObjectKey,
         object: Box<Object>,
         uid: String,
     },
-    /// Somebody noted something on an object that lilt keeps to tell of a resource; of the session, if that has no name.
+    /// A client changed labels or annotations of an object that shows the resource `of`, or the session if
+    /// that name is empty.
     ObjectNoted {
         key: ObjectKey,
         of: ResourceName,
         notes: Box<Notes>,
     },
-    /// An object was deleted; what belongs to it goes, too, unless that is to be kept.
+    /// An object was deleted, and with it the objects it owns unless `keep_owned`.
     ObjectDeleted {
         key: ObjectKey,
         #[serde(default)]
         keep_owned: bool,
     },
-    /// An object that tells of something is gone; others may belong to it.
+    /// An object that shows a resource is gone. It may own other objects.
     OwnerGone {
         uid: String,
     },
-    /// What a `KubernetesApply` says is about to be applied: from now on it may be in the cluster.
+    /// The objects of a `KubernetesApply` are about to be applied. From now on they may exist in the cluster.
     ObjectsComing {
         name: String,
         run: u64,
@@ -249,59 +250,59 @@ pub enum Event {
         cluster: ClusterName,
         objects: Vec<serde_json::Value>,
     },
-    /// What a `KubernetesApply` says was applied, or could not be.
+    /// The apply of a `KubernetesApply` ended.
     ObjectsApplied {
         name: String,
         run: u64,
         outcome: Result<AppliedObjects, Failure>,
     },
-    /// The image of a `DockerImage` or a `CmdImage` was built, or could not be.
+    /// The build of a `DockerImage` or a `CmdImage` ended.
     ObjectImageBuilt {
         key: ObjectKey,
         run: u64,
-        /// What the build went through; none if it did not begin.
+        /// The steps of the build; none if it did not start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         record: Option<BuildRecord>,
         outcome: Result<BuiltReference, Failure>,
     },
-    /// What a `Cluster` says was reached, or does not answer.
+    /// The probe of a `Cluster` ended.
     ClusterLooked {
         name: String,
         run: u64,
         outcome: Result<FoundCluster, Failure>,
     },
-    /// An `ExtensionRepo` was fetched, or could not be.
+    /// The fetch of an `ExtensionRepo` ended.
     RepositoryFetched {
         name: String,
         run: u64,
         outcome: Result<ProvidedRepository, Failure>,
     },
-    /// The Tiltfile of an `Extension` was found, or there is none.
+    /// The search for the Tiltfile of an `Extension` ended.
     ExtensionFound {
         name: String,
         run: u64,
         outcome: Result<PathBuf, Failure>,
     },
-    /// The time for which the session asked has come.
+    /// The time of `Task::Wake` has come.
     Woke,
-    /// A runner broke: a bug of ours.
+    /// A runner failed because of a bug in lilt.
     TaskBroke {
         task: TaskId,
         failure: Failure,
     },
 }
 
-/// Objects that were applied, and what the cluster calls them.
+/// Applied objects with their uids.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AppliedObjects {
     pub objects: Vec<serde_json::Value>,
     pub uids: Vec<(ObjectRef, Uid)>,
-    /// All of them as the cluster has them, as YAML.
+    /// All objects as returned by the cluster, as YAML.
     #[serde(default)]
     pub result: String,
 }
 
-/// A cluster that answers.
+/// A reachable cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FoundCluster {
@@ -309,10 +310,10 @@ pub enum FoundCluster {
     Docker { version: String, arch: String },
 }
 
-/// What an image is called.
+/// The references of a built image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuiltReference {
-    /// On this machine.
+    /// The reference on this machine.
     pub local: String,
     pub in_cluster: String,
 }
@@ -321,22 +322,22 @@ pub struct BuiltReference {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProvidedRepository {
     pub path: PathBuf,
-    /// What is checked out; none for a folder that nobody fetched.
+    /// The checked-out commit; none for a local folder.
     pub commit: Option<String>,
     pub fetched: Timestamp,
-    /// Why it may be outdated.
+    /// The reason why it may be outdated.
     pub stale: Option<String>,
 }
 
-/// What one watch has seen of a burst of saves.
+/// The part of a batch of saves that one watch reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChanges {
     pub watch: WatchId,
     pub paths: Vec<PathBuf>,
-    /// Which of them are certain to be new, or gone.
+    /// The paths that are certainly new or deleted.
     #[serde(default, skip_serializing_if = "Existence::is_empty")]
     pub existence: Existence,
-    /// When the newest of them was written, as far as the file system knows.
+    /// The newest modification time, if the file system provides it.
     #[serde(default)]
     pub written: Option<Timestamp>,
 }
@@ -353,25 +354,25 @@ impl From<FileChanges> for Event {
     }
 }
 
-/// Whose files a watch follows.
+/// The owner of a file watch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchId {
-    /// What a Tiltfile read.
+    /// The files that a Tiltfile read.
     Tiltfile(ResourceName),
     Local(ResourceName),
     Image(ResourceName, ImageName),
-    /// What a command that deploys depends on.
+    /// The dependencies of a deploy command.
     Deploy(ResourceName),
-    /// What a `FileWatch` asks for.
+    /// The files of a `FileWatch` object.
     Object(String),
 }
 
 impl WatchId {
-    /// How the names of those of Tiltfiles begin.
+    /// The prefix of the names of Tiltfile watches.
     pub(crate) const OF_TILTFILE: &str = "configs:";
 
-    /// The name of the `FileWatch` that tells of it.
+    /// Returns the name of the `FileWatch` that shows it.
     pub(crate) fn name(&self) -> String {
         match self {
             WatchId::Deploy(name) => clean_name(&format!("{name}:apply")),
@@ -379,7 +380,7 @@ impl WatchId {
         }
     }
 
-    /// What Tilt calls that which is updated with these files.
+    /// Returns Tilt's name of the target that is updated with these files.
     pub(crate) fn target(&self) -> String {
         match self {
             WatchId::Tiltfile(name) => format!("{}{name}", Self::OF_TILTFILE),
@@ -391,22 +392,22 @@ impl WatchId {
     }
 }
 
-/// A name that may stand in an address.
+/// Returns a name that can be part of a URL path.
 pub(crate) fn clean_name(name: &str) -> String {
     name.replace(['/', '%'], "_")
 }
 
-/// How an update ended, and what is true since.
+/// The result of an update.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpdateOutcome {
     pub failure: Option<Failure>,
-    /// Images that were built, with the reference the cluster knows them by; also when a later stage failed.
+    /// The built images with their references in the cluster, even if a later stage failed.
     pub images: Vec<(ImageName, String)>,
-    /// What each build of an image went through, failed ones included.
+    /// The steps of each image build, including failed ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub builds: Vec<BuildRecord>,
     pub deployed: Option<Deployed>,
-    /// What it warned of in its log.
+    /// The warnings in its log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -424,40 +425,40 @@ impl UpdateOutcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deployed {
     pub objects: Vec<(ObjectRef, Uid)>,
-    /// By which each of them is known again as long as nobody changes it, in the same order.
+    /// The fingerprints of `objects`, in the same order: they differ once somebody changes an object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<String>,
-    /// Where a command deployed: what each of them was made from, as far as that can be told, in the same order.
+    /// For a deploy command: the manifests of `objects` as far as they can be determined, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub manifests: Vec<Value>,
     /// Pods of this deployment carry one of these as `tilt.dev/pod-template-hash`.
     pub template_hashes: Vec<String>,
-    /// Its jobs were there already, unchanged and done.
+    /// Its jobs existed already, unchanged and completed.
     #[serde(default)]
     pub completed: bool,
-    /// By what a command printed, pods will come; they carry no hash.
+    /// According to the output of a deploy command, pods will be created. They carry no hash.
     #[serde(default)]
     pub makes_pods: bool,
-    /// The objects as the cluster has them, as YAML.
+    /// The objects as returned by the cluster, as YAML.
     #[serde(default)]
     pub result: String,
 }
 
 impl Deployed {
-    /// Whether its objects carry our label: those that a command applied do not.
+    /// Returns whether its objects carry lilt's label. Those applied by a command do not.
     pub(crate) fn is_labelled(&self) -> bool {
         self.manifests.is_empty()
     }
 }
 
-/// How an object is not as it was applied.
+/// A difference between an object and its applied manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Drift {
     Deleted,
-    /// The fields, each as it was applied and as it is.
+    /// The changed fields, each with its applied and its current value.
     Changed(Vec<String>),
-    /// The same, by another session of lilt, which deployed the object.
+    /// Changed by another session of lilt, which deployed the object.
     Replaced {
         by: String,
         fields: Vec<String>,
@@ -478,7 +479,7 @@ impl Drift {
     }
 }
 
-/// Lists the first of the fields: more than these tell nobody anything.
+/// Lists the first fields.
 fn listed(fields: &[String]) -> String {
     const TOLD: usize = 5;
     let mut told = fields.iter().take(TOLD).cloned().collect::<Vec<_>>().join(", ");
@@ -488,17 +489,18 @@ fn listed(fields: &[String]) -> String {
     told
 }
 
-/// Why a container could not be brought up to date in place.
+/// The reason why a live update of a container failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncFault {
-    /// A step of the user's failed; the next save tries again.
+    /// A `run` step failed. The next save retries it.
     Step(Failure),
-    /// Files cannot be copied into this container; a build is needed.
+    /// Files cannot be copied into this container, so a build is needed.
     Transport(Failure),
-    /// The same because its files are closed to its own user: what is deployed next must open them.
+    /// Files cannot be copied because the container's user may not write them. The next deployment must
+    /// permit it.
     Closed(Failure),
-    /// The container is gone; its successor will be brought up to date.
+    /// The container is gone. The one that replaces it is updated instead.
     Gone,
 }
 
@@ -512,7 +514,8 @@ pub enum CommandExit {
 }
 
 impl CommandExit {
-    /// As a `Cmd` tells it: the code as a shell counts it, and why, where the code does not say it all.
+    /// Returns the exit code as shells report it, and a reason where the code alone is not enough, as a `Cmd`
+    /// shows them.
     pub(crate) fn code_and_reason(&self) -> (i32, String) {
         match self {
             CommandExit::Code(code) => (*code, String::new()),

@@ -1,4 +1,4 @@
-//! Why an update does not start yet.
+//! Holds: the reasons why an update has not started.
 
 use lilt_model::{Failure, ImageName, ResourceName, Unreachable};
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "hold", rename_all = "snake_case")]
 pub enum Hold {
-    /// Waits for a manual trigger; `changed` if there is something to update with, and how many files of that are new.
+    /// It waits for a manual trigger. `changed`: there are pending changes; `files`: the number of changed
+    /// files.
     Trigger {
         changed: bool,
         #[serde(default)]
         files: usize,
     },
-    /// These have not been ready yet.
+    /// These dependencies have never been ready.
     Dependencies { on: Vec<Dependency> },
-    /// As many updates as allowed are running, or one that must run alone. `alone`: it is one of those itself.
+    /// The maximum number of updates is running, or one that must run alone. `alone`: this one must run
+    /// alone.
     Slot { alone: bool },
     /// The Tiltfile is being loaded and may change it.
     Tiltfile,
@@ -22,7 +24,7 @@ pub enum Hold {
     Files,
     /// The cluster has not answered yet.
     Cluster { failure: Option<Failure> },
-    /// Its last update failed because this dependency did not respond.
+    /// Its last update failed because this dependency was unreachable.
     Outage { unreachable: Unreachable, message: String },
     /// `uncategorized`, which carries namespaces and definitions, is being deployed.
     Uncategorized,
@@ -30,15 +32,15 @@ pub enum Hold {
     Image { image: ImageName, resource: ResourceName },
     /// The command of a local resource writes files that its images are built from.
     Producing { by: ResourceName },
-    /// What it had deployed is being deleted.
+    /// Its former deployment is being deleted.
     Cleanup,
-    /// Its changes go into a container that is not running yet.
+    /// Its changes are for a container that is not running yet.
     Container,
-    /// Its updates write what they watch: each caused the next.
+    /// Its updates write files that it watches, so each caused the next.
     Loop { updates: u32, files: Vec<String> },
 }
 
-/// What a resource waits for, and how far that is.
+/// A resource that another waits for, and its progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependency {
     pub name: ResourceName,
@@ -47,7 +49,7 @@ pub struct Dependency {
 }
 
 impl Hold {
-    /// Tilt's word for it (`waiting.reason` of a UIResource), where it has one.
+    /// Returns Tilt's `waiting.reason` of a UIResource, if it has one.
     pub fn reason(&self) -> Option<&'static str> {
         Some(match self {
             Hold::Dependencies { .. } | Hold::Producing { .. } => "waiting-for-dep",
@@ -100,7 +102,7 @@ impl Hold {
         }
     }
 
-    /// The same without what others do: for those that wait for this one.
+    /// Returns a short form without details of other resources, for dependents of this one.
     pub(crate) fn brief(&self) -> String {
         match self {
             Hold::Dependencies { on } => {

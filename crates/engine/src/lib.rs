@@ -1,9 +1,10 @@
-//! The pure core of lilt: facts become state, state becomes a plan.
+//! The pure core of lilt: events change the state, and the plan is derived from the state.
 //!
-//! Four functions over [`State`]: [`apply`] takes a fact in, [`schedule`] chooses the updates to start, [`plan`] says
-//! which tasks should be running, [`project`] makes what readers see. There is no clock, no IO and no waiting here:
-//! every fact brings its time along, and the daemon does what the plan says. All work is done for the resources
-//! that an event touched (see [`State::take_touched`]), so that a turn costs what changed, not what there is.
+//! Four functions over [`State`]: [`apply`] applies an event, [`schedule`] chooses the updates to start,
+//! [`plan`] returns the tasks that should be running, [`project`] makes the API objects that readers see.
+//! There is no clock, no IO and no waiting here: every event carries its time, and the daemon runs the plan.
+//! Only resources that an event touched are evaluated (see [`State::take_touched`]), so the cost of a turn
+//! depends on the changes, not on the size of the project.
 
 mod apply;
 mod cause;

@@ -1,28 +1,29 @@
-//! What the cluster reported about one thing.
+//! Notices of the cluster about one pod or about the objects of one resource.
 
 use lilt_model::cluster::Notice;
 use serde::Serialize;
 
-/// How it began: what a timeline is made of.
+/// The number of first notices that are kept: timelines are derived from them.
 const FIRST: usize = 10;
-/// And what is wrong with it now.
+/// The number of newest notices that are kept: they show current errors.
 const NEWEST: usize = 40;
 
-/// The first notices and the newest; those between are forgotten.
+/// The first and the newest notices; those in between are dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Notices {
-    /// How many there were in all.
-    told: usize,
+    /// The number of all notices, including dropped ones.
+    #[serde(rename = "told")]
+    total: usize,
     kept: Vec<Notice>,
 }
 
 impl Notices {
-    /// Adds one; false if it is there already.
+    /// Adds a notice. Returns false if it is known already.
     pub(crate) fn push(&mut self, notice: Notice) -> bool {
         if self.kept.contains(&notice) {
             return false;
         }
-        self.told += 1;
+        self.total += 1;
         self.kept.push(notice);
         if self.kept.len() > FIRST + NEWEST {
             self.kept.remove(FIRST);
@@ -30,13 +31,13 @@ impl Notices {
         true
     }
 
-    pub fn told(&self) -> usize {
-        self.told
+    pub fn total(&self) -> usize {
+        self.total
     }
 
-    /// Those after the first `told` ones, as far as they are kept.
-    pub fn since(&self, told: usize) -> &[Notice] {
-        let fresh = self.told.saturating_sub(told).min(self.kept.len());
+    /// Returns the notices after the first `reported` ones, as far as they are kept.
+    pub fn since(&self, reported: usize) -> &[Notice] {
+        let fresh = self.total.saturating_sub(reported).min(self.kept.len());
         &self.kept[self.kept.len() - fresh..]
     }
 
@@ -71,7 +72,7 @@ mod tests {
         let kept: Vec<i64> = notices.iter().map(|notice| notice.at.0).collect();
         assert_eq!((kept[0], kept[FIRST], kept.len()), (0, 960, FIRST + NEWEST));
         let fresh: Vec<i64> = notices.since(998).iter().map(|notice| notice.at.0).collect();
-        assert_eq!((notices.told(), fresh), (1000, vec![998, 999]));
+        assert_eq!((notices.total(), fresh), (1000, vec![998, 999]));
         assert_eq!(notices.since(1000), &[]);
     }
 }

@@ -1,8 +1,8 @@
-//! Objects of the API that people, scripts and the Tiltfile create: commands, watches, buttons, values. They are input to
-//! the plan like everything else.
+//! API objects created by users, scripts and the Tiltfile: commands, watches, buttons, values. Like all other
+//! state, they are input to the plan.
 //!
-//! What an object does depends on its content and on the objects that it names ([`reconsider`]). It is evaluated again
-//! when one of those changes. So the order of creation does not matter, and nothing is evaluated in vain.
+//! An object depends on its content and on the objects that it names. [`reconcile`] evaluates it when one of
+//! these changes, so the order of creation does not matter.
 
 mod apply;
 mod building;
@@ -74,14 +74,14 @@ pub const ANNOTATION_RESOURCE: &str = "tilt.dev/resource";
 /// The objects that were written through the API or declared by Tiltfiles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Objects {
-    #[serde(serialize_with = "crate::dump::pairs")]
-    pub(crate) made: BTreeMap<ObjectKey, ObjectRecord>,
-    /// The statuses of the buttons that lilt itself keeps, by name.
+    #[serde(rename = "made", serialize_with = "crate::dump::pairs")]
+    pub(crate) records: BTreeMap<ObjectKey, ObjectRecord>,
+    /// The statuses of the buttons that lilt itself manages, by name.
     pub(crate) clicks: BTreeMap<String, UIButtonStatus>,
-    /// What people noted on objects that lilt itself keeps.
+    /// Labels and annotations that users added to objects that lilt itself manages.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) notes: BTreeMap<ObjectKey, Notes>,
-    /// What each `KubernetesApply` had applied and is being deleted: the number of the deletion.
+    /// Running deletions of what a `KubernetesApply` had applied, by number.
     #[serde(serialize_with = "crate::dump::pairs")]
     cleaning: BTreeMap<ObjectKey, u64>,
     #[serde(skip)]
@@ -105,25 +105,25 @@ pub(crate) struct ObjectRecord {
     pub(crate) run: Run,
 }
 
-/// Who created an object. A change by somebody else does not change that.
+/// The creator of an object. Changes by others do not affect it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Origin {
-    /// A client.
+    /// Created by an API client.
     Outside,
-    /// It is deleted when this Tiltfile no longer declares it.
+    /// Declared by this Tiltfile, and deleted when it no longer declares it.
     Tiltfile(ResourceName),
-    /// It was created for another object, and is deleted with it.
+    /// Created for another object, and deleted with it.
     Object,
 }
 
-/// What an object does, for kinds that act by themselves.
+/// The running state of an object, for kinds with a controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum Run {
     Nothing,
     Command(Box<CommandStart>),
     FileWatch,
     Toggle(ToggleRun),
-    /// Another one is reached.
+    /// A cluster besides those of the session.
     Cluster(Box<ClusterRun>),
     Repository(RepositoryRun),
     Extension(ExtensionRun),
@@ -147,20 +147,20 @@ impl Objects {
         std::mem::take(&mut self.touched)
     }
 
-    /// The touched objects of a kind.
+    /// Returns the touched objects of a kind.
     pub(crate) fn touched_of_kind(&self, kind: ObjectKind) -> Vec<ObjectKey> {
         self.touched.iter().filter(|key| key.kind == kind).cloned().collect()
     }
 
     /// Returns whether some object needs the cluster.
-    pub(crate) fn want_cluster(&self) -> bool {
+    pub(crate) fn need_cluster(&self) -> bool {
         pods::KINDS.into_iter().any(|kind| self.of_kind(kind).next().is_some())
     }
 
     /// Returns whether something is being fetched that may declare resources.
-    pub(crate) fn are_coming(&self) -> bool {
+    pub(crate) fn are_loading(&self) -> bool {
         let extensions = self.of_kind(ObjectKind::Extension).chain(self.of_kind(ObjectKind::ExtensionRepo));
-        extensions.into_iter().any(|(_, made)| match &made.run {
+        extensions.into_iter().any(|(_, record)| match &record.run {
             Run::Repository(run) => run.is_coming(),
             Run::Extension(run) => run.is_coming(),
             _ => false,
@@ -168,17 +168,17 @@ impl Objects {
     }
 
     pub(crate) fn get(&self, kind: ObjectKind, name: &str) -> Option<&ObjectRecord> {
-        self.made.get(&ObjectKey::new(kind, name))
+        self.records.get(&ObjectKey::new(kind, name))
     }
 
-    /// The objects of a kind, ordered by name.
+    /// Returns the objects of a kind, ordered by name.
     pub(crate) fn of_kind(&self, kind: ObjectKind) -> impl Iterator<Item = (&ObjectKey, &ObjectRecord)> {
-        self.made.range(ObjectKey::new(kind, "")..).take_while(move |(key, _)| key.kind == kind)
+        self.records.range(ObjectKey::new(kind, "")..).take_while(move |(key, _)| key.kind == kind)
     }
 }
 
-/// An object was written from outside; the uid counts if it is new.
-pub(crate) fn written(state: &mut State, key: ObjectKey, object: Object, uid: String) {
+/// Handles the write of an object by a client. The uid applies if the object is new.
+pub(crate) fn handle_write(state: &mut State, key: ObjectKey, object: Object, uid: String) {
     match parse(state, &key, &object) {
         Content::UIButton(button) => {
             if let Some(resource) = buttons::resource_of(state, &key) {
@@ -191,14 +191,14 @@ pub(crate) fn written(state: &mut State, key: ObjectKey, object: Object, uid: St
             }
         }
         Content::Tiltfile(tiltfile) if ResourceName::new(&key.name).is_tiltfile() => {
-            return tiltfile::written(state, &key, &tiltfile.spec);
+            return tiltfile::handle_write(state, &key, &tiltfile.spec);
         }
         _ => {}
     }
     put(state, key, object, uid, Origin::Outside);
 }
 
-/// Parses the content of an object. What the API and the Tiltfile let through can be parsed.
+/// Parses the content of an object. The API and the Tiltfile have validated it already.
 fn parse(state: &mut State, key: &ObjectKey, object: &Object) -> Content {
     Content::parse(key.kind, &object.content).unwrap_or_else(|error| {
         state.note(&log_resource(object), Level::Error, format!("ERROR: {key} is invalid: {error}"));
@@ -209,21 +209,21 @@ fn parse(state: &mut State, key: &ObjectKey, object: &Object) -> Content {
 /// Creates or replaces an object.
 fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: Origin) {
     let content = parse(state, &key, &object);
-    let made = match state.objects.made.remove(&key) {
+    let record = match state.objects.records.remove(&key) {
         Some(known) => {
             state.objects.owners.remove(&key, &known.object);
             ObjectRecord { object, content, ..known }
         }
         None => ObjectRecord { object, content, uid, origin, switch: None, run: Run::new(key.kind) },
     };
-    let names = references::of(&key, &made.content);
-    state.objects.owners.add(&key, &made.object);
-    state.objects.made.insert(key.clone(), made);
+    let names = references::of(&key, &record.content);
+    state.objects.owners.add(&key, &record.object);
+    state.objects.records.insert(key.clone(), record);
     references::touch_sources(state, &key);
     set_references(state, &key, names);
     references::touch_sources(state, &key);
     state.objects.touch(&key);
-    reconsider(state, &key);
+    reconcile(state, &key);
     changed(state, &key);
     if pods::KINDS.contains(&key.kind) {
         crate::apply::note_cluster(state);
@@ -233,27 +233,27 @@ fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: O
 /// Deletes an object, and what it owns unless `keep_owned`.
 pub(crate) fn delete(state: &mut State, key: &ObjectKey, keep_owned: bool) {
     state.objects.notes.remove(key);
-    let Some(made) = remove(state, key) else { return };
+    let Some(record) = remove(state, key) else { return };
     if keep_owned {
-        owners::set_free(state, &made.uid);
+        owners::release_owned(state, &record.uid);
     } else {
-        owners::gone(state, &made.uid);
+        owners::gone(state, &record.uid);
     }
 }
 
 fn remove(state: &mut State, key: &ObjectKey) -> Option<ObjectRecord> {
-    let made = state.objects.made.remove(key)?;
-    state.objects.owners.remove(key, &made.object);
+    let record = state.objects.records.remove(key)?;
+    state.objects.owners.remove(key, &record.object);
     references::touch_sources(state, key);
     set_references(state, key, BTreeSet::new());
     state.objects.touch(key);
-    match &made.run {
+    match &record.run {
         Run::Command(_) => command_controller::stop(state, &Owner::from(key)),
         Run::FileWatch => file_watch::forget_object(state, key),
         Run::LiveUpdate => live_update::forget_object(state, key),
         Run::Forward => port_forward::forget(state, &Owner::from(key)),
         Run::Tiltfile => tiltfile::gone(state, key),
-        Run::Apply(_) => apply::gone(state, key, &made),
+        Run::Apply(_) => apply::gone(state, key, &record),
         Run::Nothing
         | Run::Toggle(_)
         | Run::Cluster(_)
@@ -267,11 +267,12 @@ fn remove(state: &mut State, key: &ObjectKey) -> Option<ObjectRecord> {
         crate::apply::note_cluster(state);
     }
     changed(state, key);
-    Some(made)
+    Some(record)
 }
 
-/// Takes over the objects that a load of a Tiltfile declared: creates new ones, deletes missing ones, keeps the rest.
-pub(crate) fn set_declared(state: &mut State, tiltfile: &ResourceName, objects: &[Value]) {
+/// Applies the objects that a load of a Tiltfile declared: creates new ones, deletes missing ones, keeps the
+/// rest.
+pub(crate) fn apply_tiltfile_objects(state: &mut State, tiltfile: &ResourceName, objects: &[Value]) {
     let named: BTreeMap<ObjectKey, &Value> =
         objects.iter().filter_map(|object| Some((ObjectKey::of(object)?, object))).collect();
     delete_declared(state, tiltfile, |key| !named.contains_key(key));
@@ -279,8 +280,8 @@ pub(crate) fn set_declared(state: &mut State, tiltfile: &ResourceName, objects: 
         let mut object = Object::read(document.clone());
         object.annotate_if_absent(ANNOTATION_RESOURCE, tiltfile.as_str());
         let origin = Origin::Tiltfile(tiltfile.clone());
-        if let Some(known) = state.objects.made.get_mut(&key) {
-            // Its status stays: a click, an event.
+        if let Some(known) = state.objects.records.get_mut(&key) {
+            // Its status is kept: clicks and events are recorded there.
             if let Some(status) = known.object.content.get("status") {
                 object.content.insert("status".to_owned(), status.clone());
             }
@@ -292,21 +293,21 @@ pub(crate) fn set_declared(state: &mut State, tiltfile: &ResourceName, objects: 
         let sequence = state.next_sequence();
         put(state, key, object, format!("tiltfile-{sequence}"), origin);
     }
-    // The images of resources may be others now.
+    // The images of resources may have changed.
     references::kind_changed(state, ObjectKind::ImageMap);
 }
 
 /// Deletes some of the objects that a Tiltfile declared.
 fn delete_declared(state: &mut State, tiltfile: &ResourceName, which: impl Fn(&ObjectKey) -> bool) {
-    let by_it = |made: &ObjectRecord| matches!(&made.origin, Origin::Tiltfile(name) if name == tiltfile);
-    let gone = state.objects.made.iter().filter(|(key, made)| by_it(made) && which(key));
+    let by_it = |record: &ObjectRecord| matches!(&record.origin, Origin::Tiltfile(name) if name == tiltfile);
+    let gone = state.objects.records.iter().filter(|(key, record)| by_it(record) && which(key));
     let gone: Vec<ObjectKey> = gone.map(|(key, _)| key.clone()).collect();
     for key in &gone {
         delete(state, key, false);
     }
 }
 
-/// Whether something acts on objects of a kind when they are written. The others are stored and shown.
+/// Returns whether a controller acts on objects of a kind. Objects of other kinds are only stored and shown.
 pub fn has_controller(kind: ObjectKind) -> bool {
     match kind {
         ObjectKind::Cluster
@@ -362,41 +363,41 @@ impl Run {
     }
 }
 
-/// Starts, restarts or ends what an object does, by its content and by the objects that it names.
-fn reconsider(state: &mut State, key: &ObjectKey) {
-    let Some(made) = state.objects.made.get(key) else {
-        // The object of the main Tiltfile is kept by lilt itself.
+/// Starts, restarts or stops what an object runs, according to its content and to the objects that it names.
+fn reconcile(state: &mut State, key: &ObjectKey) {
+    let Some(record) = state.objects.records.get(key) else {
+        // The object of the main Tiltfile is managed by lilt itself.
         if key.kind == ObjectKind::Tiltfile {
-            tiltfile::reconsider(state, key);
+            tiltfile::reconcile(state, key);
         }
         return;
     };
-    match &made.run {
+    match &record.run {
         Run::Nothing => {}
-        Run::Cluster(_) => cluster::reconsider(state, key),
-        Run::Command(_) => command::reconsider(state, key),
+        Run::Cluster(_) => cluster::reconcile(state, key),
+        Run::Command(_) => command::reconcile(state, key),
         Run::FileWatch => file_watch::reconcile_object(state, key),
-        Run::Toggle(_) => toggle::reconsider(state, key),
-        Run::Repository(_) => extension::reconsider_repository(state, key),
-        Run::Extension(_) => extension::reconsider(state, key),
-        Run::Tiltfile => tiltfile::reconsider(state, key),
-        Run::Apply(_) => apply::reconsider(state, key),
-        Run::Image(_) => building::reconsider(state, key),
+        Run::Toggle(_) => toggle::reconcile(state, key),
+        Run::Repository(_) => extension::reconcile_repository(state, key),
+        Run::Extension(_) => extension::reconcile(state, key),
+        Run::Tiltfile => tiltfile::reconcile(state, key),
+        Run::Apply(_) => apply::reconcile(state, key),
+        Run::Image(_) => building::reconcile(state, key),
         Run::LiveUpdate => live_update::reconcile_object(state, key),
         Run::Discovery | Run::LogStream | Run::Forward => pods::follow(state, key),
     }
 }
 
-/// The tasks of one object.
+/// Returns the tasks of one object.
 pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
-    let Some(made) = state.objects.made.get(key) else { return Plan::new() };
-    match &made.run {
+    let Some(record) = state.objects.records.get(key) else { return Plan::new() };
+    match &record.run {
         Run::Nothing | Run::Toggle(_) | Run::Tiltfile | Run::Discovery => Plan::new(),
         Run::Cluster(run) => cluster::plan(key, run),
         Run::Repository(run) => extension::plan_repository(key, run),
         Run::Extension(run) => extension::plan(key, run),
         Run::Apply(run) => apply::plan(state, key, run),
-        Run::Image(run) => building::plan(state, key, &made.object, run),
+        Run::Image(run) => building::plan(state, key, &record.object, run),
         Run::LiveUpdate => live_update::plan(state, &Owner::from(key)),
         Run::Forward => port_forward::plan(state, &Owner::from(key)),
         Run::LogStream => log_stream::plan(state, &Owner::from(key)),
@@ -406,14 +407,14 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
 }
 
 impl State {
-    /// The keys of all objects that were written or declared.
+    /// Returns the keys of all objects that were written or declared.
     pub fn object_keys(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.objects.made.keys()
+        self.objects.records.keys()
     }
 
     /// Returns the Tiltfile that declared an object and owns it.
     pub fn declaring_tiltfile(&self, key: &ObjectKey) -> Option<ObjectKey> {
-        match &self.objects.made.get(key)?.origin {
+        match &self.objects.records.get(key)?.origin {
             Origin::Tiltfile(name) => Some(ObjectKey::new(ObjectKind::Tiltfile, name.as_str())),
             Origin::Outside | Origin::Object => None,
         }
@@ -423,7 +424,7 @@ impl State {
 /// Marks the object of a Tiltfile as changed, because it shows its loads.
 pub(crate) fn touch_tiltfile(state: &mut State, name: &ResourceName) {
     let key = ObjectKey::new(ObjectKind::Tiltfile, name.as_str());
-    if state.objects.made.contains_key(&key) {
+    if state.objects.records.contains_key(&key) {
         state.objects.touch(&key);
     }
 }

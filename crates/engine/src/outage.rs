@@ -1,5 +1,5 @@
-//! Updates that failed because something did not answer: a Docker engine, a registry, an API server. They begin again when it
-//! does, without being asked.
+//! Retries updates that failed because a Docker engine, a registry or an API server was unreachable, once it
+//! responds again.
 
 use std::time::Duration;
 
@@ -13,52 +13,52 @@ use crate::controllers::live_update;
 use crate::hold::Hold;
 use crate::state::{Mode, ResourceState, RunningUpdate, State};
 
-/// For so long after the first attempt began, `ci` tries again; then it wants to know.
+/// `ci` retries for this long after the first attempt began, then fails.
 const CI_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a registry is probed before a push is tried anyway.
+/// A registry is probed for at most this long before a push is attempted anyway.
 const REGISTRY_PROBE_LIMIT: Duration = Duration::from_secs(600);
 
-/// What does not answer, and to whom: each cluster has its own engine.
+/// An unreachable dependency of a cluster: each cluster has its own engine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Outage {
     pub cluster: ClusterName,
     pub unreachable: Unreachable,
 }
 
-/// Somebody waits for its end.
+/// An outage that something waits for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct OutageState {
     pub(crate) id: u64,
-    /// How many times in a row it seemed to be over.
+    /// The number of times in a row that it seemed to be over.
     pub(crate) attempts: u32,
-    /// Somebody asked to probe without the first pause.
+    /// The user requested a probe without the first pause.
     pub(crate) immediate: bool,
     pub(crate) since: Timestamp,
-    /// Of the update that was the first to fail because of it.
+    /// The failure of the first update that it affected.
     pub(crate) failure: Failure,
 }
 
-/// An update that begins again when an outage is over.
+/// An update that is retried when an outage is over.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct PendingRetry {
     pub(crate) cause: Cause,
     awaited: AwaitedOutage,
 }
 
-/// What somebody waits for.
+/// The outage that an update waits for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct AwaitedOutage {
     outage: Outage,
     message: String,
-    /// When the first attempt began.
+    /// The start of the first attempt.
     since: Timestamp,
-    /// How many attempts in a row failed because of it, besides the first.
+    /// The number of retries in a row that failed because of it.
     attempts: u32,
 }
 
 impl PendingRetry {
-    /// Why it does not begin yet.
+    /// Returns the hold of the retry while the outage lasts.
     pub(crate) fn hold(&self, state: &State) -> Option<Hold> {
         let AwaitedOutage { outage, message, .. } = &self.awaited;
         let hold = || Hold::Outage { unreachable: outage.unreachable.clone(), message: message.clone() };
@@ -66,7 +66,7 @@ impl PendingRetry {
     }
 }
 
-/// Records that an update ended, and whether it begins again by itself.
+/// Records the end of an update, and its retry if an outage caused it to fail.
 pub(crate) fn note(
     state: &mut State,
     name: &ResourceName,
@@ -74,17 +74,17 @@ pub(crate) fn note(
     failure: Option<&Failure>,
 ) {
     forget(state, name);
-    let before = state.resources.get_mut(name).and_then(|resource| resource.again.take());
+    let before = state.resources.get_mut(name).and_then(|resource| resource.pending_retry.take());
     let before = before.map(|before| before.awaited);
     let cluster = state.cluster_of(name);
     let awaited = failure.and_then(|failure| wait(state, cluster, name, before, update.started, failure));
     if let (Some(awaited), Some(resource)) = (awaited, state.resources.get_mut(name)) {
-        resource.again = Some(Box::new(PendingRetry { cause: update.cause.clone(), awaited }));
+        resource.pending_retry = Some(Box::new(PendingRetry { cause: update.cause.clone(), awaited }));
         state.touch(name);
     }
 }
 
-/// Records why an attempt of an object failed that began at `started`: it is repeated when that is over.
+/// Records the failure of an object's attempt that began at `started`. It is retried when the outage is over.
 ///
 /// `resource` is whose log says so.
 pub(crate) fn note_object(
@@ -99,7 +99,7 @@ pub(crate) fn note_object(
     if let Some(before) = &before
         && state.outages.contains_key(&before.outage)
     {
-        // Another part of the same attempt has failed before.
+        // Another part of the same attempt failed already.
         state.retries.insert(key.clone(), before.clone());
         return;
     }
@@ -108,7 +108,7 @@ pub(crate) fn note_object(
     }
 }
 
-/// Waits for the end of an outage, if that is why something failed.
+/// Registers a retry if an outage caused the failure.
 fn wait(
     state: &mut State,
     cluster: ClusterName,
@@ -150,23 +150,26 @@ fn known_outage(state: &State, cluster: ClusterName, unreachable: Unreachable) -
     known.unwrap_or(Outage { cluster, unreachable })
 }
 
-/// A resource waits for nothing any more.
+/// Removes the retry of a resource.
 pub(crate) fn forget(state: &mut State, name: &ResourceName) {
-    let again = state.resources.get(name).and_then(|resource| resource.again.as_ref());
-    let Some(outage) = again.map(|again| again.awaited.outage.clone()) else { return };
+    let pending_retry = state.resources.get(name).and_then(|resource| resource.pending_retry.as_ref());
+    let Some(outage) = pending_retry.map(|pending_retry| pending_retry.awaited.outage.clone()) else {
+        return;
+    };
     let awaits = |(other, resource): (&ResourceName, &ResourceState)| {
-        other != name && resource.again.as_ref().is_some_and(|it| it.awaited.outage == outage)
+        other != name && resource.pending_retry.as_ref().is_some_and(|it| it.awaited.outage == outage)
     };
     let is_awaited =
         state.resources.iter().any(awaits) || state.retries.values().any(|it| it.outage == outage);
     drop_unless_awaited(state, &outage, is_awaited);
 }
 
-/// An object waits for nothing any more.
+/// Removes the retry of an object.
 pub(crate) fn forget_object(state: &mut State, key: &ObjectKey) {
     let Some(AwaitedOutage { outage, .. }) = state.retries.remove(key) else { return };
-    let awaits =
-        |resource: &ResourceState| resource.again.as_ref().is_some_and(|it| it.awaited.outage == outage);
+    let awaits = |resource: &ResourceState| {
+        resource.pending_retry.as_ref().is_some_and(|it| it.awaited.outage == outage)
+    };
     let is_awaited =
         state.resources.values().any(awaits) || state.retries.values().any(|it| it.outage == outage);
     drop_unless_awaited(state, &outage, is_awaited);
@@ -178,14 +181,15 @@ fn drop_unless_awaited(state: &mut State, outage: &Outage, is_awaited: bool) {
     }
 }
 
-/// The dependency responds, or it is time for an attempt.
+/// Ends an outage: the dependency responds, or it is time for an attempt.
 pub(crate) fn over(state: &mut State, id: u64) {
     let found = state.outages.iter().find(|(_, awaited)| awaited.id == id).map(|(outage, _)| outage.clone());
     let Some(outage) = found else { return };
     state.outages.remove(&outage);
-    // Also those that were about to begin when another one found it unreachable again.
-    let waits =
-        |resource: &&ResourceState| resource.again.as_ref().is_some_and(|it| it.awaited.outage == outage);
+    // Includes retries that were about to start when another one found the dependency unreachable again.
+    let waits = |resource: &&ResourceState| {
+        resource.pending_retry.as_ref().is_some_and(|it| it.awaited.outage == outage)
+    };
     let waiting = state.resources.values().filter(waits).map(|it| it.spec.name.clone());
     for name in waiting.collect::<Vec<_>>() {
         state.touch(&name);
@@ -208,14 +212,14 @@ pub(crate) fn probe_now(state: &mut State) {
     }
 }
 
-/// A runner broke: as if it were over.
+/// Handles a bug in the runner as the end of the outage.
 pub(crate) fn broke(state: &mut State, outage: &Outage) {
     if let Some(id) = state.outages.get(outage).map(|awaited| awaited.id) {
         over(state, id);
     }
 }
 
-/// Whether a resource wants to do again what it was kept from.
-pub(crate) fn begins_again(resource: &ResourceState, cause: &Cause) -> bool {
-    resource.again.as_ref().is_some_and(|again| again.cause == *cause)
+/// Returns whether an update with this cause retries one that an outage made fail.
+pub(crate) fn is_retry(resource: &ResourceState, cause: &Cause) -> bool {
+    resource.pending_retry.as_ref().is_some_and(|pending_retry| pending_retry.cause == *cause)
 }

@@ -1,4 +1,4 @@
-//! Who asks for what a controller does.
+//! The owner of a controller's work.
 
 use lilt_api::{ObjectKey, ObjectKind};
 use lilt_model::ResourceName;
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// A resource of a Tiltfile or an API object.
 ///
-/// What a controller does is the same for both; they differ in where the specification comes from and who sees the status.
+/// Controllers treat both alike. They differ in the source of the specification and in where the status is
+/// shown.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
@@ -15,7 +16,7 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// The object of a kind with this name.
+    /// Returns the object of a kind with this name as an owner.
     pub fn object(kind: ObjectKind, name: impl Into<String>) -> Self {
         Owner::Object(ObjectKey::new(kind, name))
     }

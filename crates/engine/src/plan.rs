@@ -1,4 +1,4 @@
-//! Which tasks should be running now.
+//! Derives the tasks that should be running from the state.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -35,7 +35,7 @@ impl Plan {
         self.0.insert(task.id(), task);
     }
 
-    /// Takes a task out.
+    /// Removes a task.
     pub fn remove(&mut self, id: &TaskId) -> Option<Task> {
         self.0.remove(id)
     }
@@ -86,19 +86,19 @@ impl IntoIterator for Plan {
     }
 }
 
-/// The whole plan: that of the session, of every resource and of every object.
+/// Returns the whole plan: that of the session, of every resource and of every object.
 pub fn plan(state: &State) -> Plan {
     let mut plan = plan_session(state);
     for name in state.resources.keys() {
         plan.extend(plan_resource(state, name).into_values());
     }
-    for key in state.objects.made.keys() {
+    for key in state.objects.records.keys() {
         plan.extend(plan_object(state, key).into_values());
     }
     plan
 }
 
-/// The tasks that belong to no resource.
+/// Returns the tasks that belong to no resource.
 pub fn plan_session(state: &State) -> Plan {
     let mut plan = Plan::new();
     for (name, tiltfile) in state.all_tiltfiles() {
@@ -159,7 +159,7 @@ fn load_task(state: &State, name: &ResourceName, tiltfile: &TiltfileState) -> Op
     })
 }
 
-/// The tasks of one resource; none if there is no such resource.
+/// Returns the tasks of one resource; none if there is no such resource.
 pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
     let mut plan = Plan::new();
     let Some(resource) = state.resources.get(name).filter(|resource| !resource.disabled) else {
@@ -203,7 +203,7 @@ fn plan_kubernetes(
     plan.extend(live_update::plan(state, &owner).into_values());
 }
 
-/// Whether objects that became others are still what was applied.
+/// Returns the task that compares changed objects with their manifests.
 fn inspection(
     state: &State,
     resource: &ResourceState,

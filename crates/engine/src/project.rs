@@ -1,4 +1,4 @@
-//! What readers see, in Tilt's terms. What Tilt's fields cannot hold goes into annotations.
+//! Projects the state to API objects with Tilt's fields. Additions are annotations.
 
 mod objects;
 mod owner;
@@ -31,7 +31,7 @@ pub(crate) use objects::{stop_button_name, text_hash, toggle_button_name};
 pub use owner::project_owner;
 pub(crate) use unreachable::shown_runtime;
 
-/// The object of one resource; none if there is no such resource.
+/// Returns the object of one resource; none if there is no such resource.
 pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource> {
     let mut resource = match state.tiltfile_named(name) {
         Some(tiltfile) => project_tiltfile(state, name, tiltfile),
@@ -126,7 +126,7 @@ fn broken_forwards(state: &State, resource: &ResourceState) -> Option<String> {
     (!failures.is_empty()).then(|| failures.join("; "))
 }
 
-/// A Tiltfile as a resource of its own.
+/// Returns the resource that shows a Tiltfile.
 fn project_tiltfile(state: &State, name: &ResourceName, tiltfile: &TiltfileState) -> UIResource {
     let update_status = match (&tiltfile.loading, &tiltfile.failure) {
         (Some(_), _) => UpdateStatus::InProgress,
@@ -254,7 +254,7 @@ fn update_status(resource: &ResourceState) -> UpdateStatus {
     }
     match (&resource.hold, resource.last()) {
         (Some(Hold::Trigger { .. }), None) => UpdateStatus::None,
-        // It has failed, though it will be tried again.
+        // A failed update that will be retried.
         (None | Some(Hold::Trigger { .. } | Hold::Outage { .. }), Some(last)) if last.failure.is_some() => {
             UpdateStatus::Error
         }
@@ -344,7 +344,7 @@ fn disable_status(resource: &ResourceState) -> DisableResourceStatus {
         enabled_count: i32::from(!resource.disabled),
         disabled_count: i32::from(resource.disabled),
         state: if resource.disabled { "Disabled" } else { "Enabled" }.into(),
-        // Clients look there for the names of what can be switched.
+        // Clients read the names of what can be enabled and disabled from here.
         sources: vec![objects::disable_source(&resource.spec.name)],
     }
 }
@@ -369,7 +369,7 @@ fn waiting(hold: &Hold) -> Option<UIResourceStateWaiting> {
     Some(UIResourceStateWaiting { reason: hold.reason()?.into(), on })
 }
 
-/// `UpToDate` and `Ready`, by Tilt's rules.
+/// Returns the conditions `UpToDate` and `Ready`, by Tilt's rules.
 fn conditions(
     update: UpdateStatus,
     runtime: RuntimeStatus,
@@ -402,7 +402,7 @@ fn conditions(
     ]
 }
 
-/// Whether a resource is up to date, and whether it is ready, in Tilt's terms.
+/// Returns whether a resource is up to date, and whether it is ready, by Tilt's rules.
 pub(crate) fn conditions_met(resource: &ResourceState, runtime: RuntimeStatus) -> [bool; 2] {
     met(update_status(resource), runtime)
 }

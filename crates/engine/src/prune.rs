@@ -1,5 +1,5 @@
-//! When old images are removed from the engine: as soon as the first updates are through, then every so often, and never
-//! while something is updated or waits for it.
+//! Schedules the removal of old images from the Docker engine: after the first updates, then periodically,
+//! and never while an update runs or is pending.
 
 use std::time::Duration;
 
@@ -13,42 +13,42 @@ use serde::Serialize;
 use crate::state::{BodyState, Mode, ResourceState, State};
 use lilt_model::Timestamp;
 
-/// What was just deployed starts now, and the engine has enough to do.
+/// The pause after the last update: its containers are starting, and the engine is busy.
 const CALM: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct PruneState {
-    /// Updates that have ended.
+    /// The number of finished updates.
     updates: u64,
-    /// When the last of them did.
+    /// The end of the last one.
     quiet_since: Timestamp,
-    /// One of them has built an image: otherwise there is nothing to remove.
+    /// An update has built an image: otherwise there is nothing to remove.
     built: bool,
-    /// When it was done last, and after how many updates.
+    /// The time of the last run, and the number of updates before it.
     last: Option<(Timestamp, u64)>,
     pub(crate) running: Option<PruneJob>,
 }
 
-/// What to remove.
+/// The specification of a removal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PruneJob {
     pub settings: DockerPrune,
-    /// Whose engines have them.
+    /// The clusters whose engines have the images.
     pub clusters: Vec<ClusterName>,
-    /// The images of the project, as this machine's engine names them, without tag.
+    /// The images of the project by their names in the local engine, without tag.
     pub names: Vec<String>,
-    /// Those that are deployed now, with tag.
+    /// The deployed images, with tag.
     pub used: Vec<String>,
 }
 
-/// An update has ended.
+/// Records the end of an update.
 pub(crate) fn note_update(state: &mut State, built: bool) {
     state.prune.updates += 1;
     state.prune.quiet_since = state.now;
     state.prune.built |= built;
 }
 
-/// It was done, or could not be: the next time is as far away.
+/// Records the end of a removal. The next one is scheduled alike after success and failure.
 pub(crate) fn ended(state: &mut State) {
     state.prune.running = None;
     state.prune.last = Some((state.now, state.prune.updates));
@@ -58,7 +58,7 @@ pub(crate) fn ended(state: &mut State) {
     state.touch_session();
 }
 
-/// When to look again though nothing happens.
+/// Returns the time of the next removal on an interval.
 fn next(state: &State) -> Option<Timestamp> {
     let settings = &state.settings.docker_prune;
     let (last, _) = state.prune.last?;
@@ -73,11 +73,11 @@ pub(crate) fn begin_if_due(state: &mut State) {
     if !state.settings.docker_prune.enabled || !prune.built || prune.running.is_some() || !is_due(state) {
         return;
     }
-    // Nothing that is about to be used must go.
+    // Images that are about to be used must be kept.
     if !state.updating.is_empty() || !state.queue.is_empty() || state.is_loading() {
         return;
     }
-    // In `ci` nobody waits for it, and there may be no later.
+    // In `ci` nobody waits for it, and the session may end soon.
     let calm = state.prune.quiet_since.plus(CALM);
     if state.mode() == Mode::Up && state.now < calm {
         state.set_alarm(None, Some(calm));
@@ -107,7 +107,7 @@ fn job(state: &State) -> PruneJob {
         let registry = state.destination(&cluster).registry;
         job.clusters.push(cluster);
         let registry = registry.as_ref();
-        // A name that no image can have has none to remove.
+        // An invalid name matches no image.
         let local = |name: &ImageName| reference_in_registry(name, registry).ok();
         job.names.extend(images.iter().filter_map(|name| local(name)).map(|it| it.familiar_name()));
         job.used.extend(used(resource, registry));
@@ -130,7 +130,7 @@ fn images(resource: &ResourceState) -> Vec<&ImageName> {
     images.iter().filter(|image| image.is_built()).map(|image| &image.name).collect()
 }
 
-/// What is deployed, by the names that it has on this machine.
+/// Returns the deployed images of a resource by their local names.
 fn used(resource: &ResourceState, registry: Option<&Registry>) -> Vec<String> {
     let BodyState::Kubernetes(kubernetes) = &resource.body else { return Vec::new() };
     let local = |(name, image): (&ImageName, &crate::state::ImageState)| {

@@ -1,4 +1,4 @@
-//! A session as the list of its facts: what was recorded can be replayed, and gives the same states.
+//! Recording and replay of the events of a session. A replay reproduces every state.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::{apply, schedule};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// The first one.
+    /// The first line.
     Session {
         options: Options,
     },
@@ -24,11 +24,11 @@ pub enum Entry {
         at: Timestamp,
         fact: Box<Event>,
     },
-    /// What came before was decided upon in one step.
+    /// The end of a turn: the events before it were handled together.
     Turn,
 }
 
-/// Fields of events and of the state that hold names and paths, besides those that do so in API objects.
+/// Fields of events and of the state that contain names and paths, besides those of API objects.
 const STRUCTURE: Structure<'static> = Structure {
     fields: &[
         "ancestors",
@@ -53,18 +53,18 @@ const STRUCTURE: Structure<'static> = Structure {
     names: None,
 };
 
-/// Makes lines of a session's facts, without the secrets that are known by then.
+/// Writes events as lines, without the secrets known so far.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    /// Of all projects so far, so that what was once a secret stays one.
+    /// The secrets of all loads so far: a former secret stays redacted.
     secrets: Vec<Secret>,
     redactor: Redactor,
-    /// Names in the project, which are the keys that a replay looks things up by.
+    /// Names in the project, which a replay uses as keys.
     names: BTreeSet<String>,
 }
 
 impl Recorder {
-    /// A line of JSON, without an end of line.
+    /// Returns a line of JSON, without a line break.
     pub fn line(&mut self, mut entry: Entry) -> String {
         if let Entry::Event { fact, .. } = &mut entry
             && let Event::Loaded { outcome: Ok(project), .. } = &mut **fact
@@ -81,13 +81,13 @@ impl Recorder {
                 redact(&mut value, &self.redactor, &self.names);
                 value.to_string()
             }
-            // A path that is no text, for example. The recording says so instead of missing something silently.
+            // For example a path that is not UTF-8. The recording contains the error instead of a gap.
             Err(error) => serde_json::json!({ "unwritable": error.to_string() }).to_string(),
         }
     }
 }
 
-/// Takes secrets out of the values, and leaves names as they are.
+/// Redacts secrets in the values, and leaves names unchanged.
 pub(crate) fn redact(value: &mut Value, redactor: &Redactor, names: &BTreeSet<String>) {
     if !redactor.is_empty() {
         let structure = Structure { names: Some(names), ..STRUCTURE };
@@ -95,7 +95,7 @@ pub(crate) fn redact(value: &mut Value, redactor: &Redactor, names: &BTreeSet<St
     }
 }
 
-/// The names of a resource and of its images.
+/// Returns the names of a resource and of its images.
 pub(crate) fn names(resource: &Resource) -> impl Iterator<Item = String> {
     let images = match &resource.body {
         Body::Kubernetes(body) => body.images.as_slice(),
@@ -106,7 +106,7 @@ pub(crate) fn names(resource: &Resource) -> impl Iterator<Item = String> {
     std::iter::once(resource.name.to_string()).chain(images)
 }
 
-/// Lives a session again. `each` sees the state after every turn.
+/// Replays a session. `each` is called with the state after every turn.
 pub fn replay(
     entries: impl IntoIterator<Item = Entry>,
     mut each: impl FnMut(&mut State),

@@ -1,4 +1,4 @@
-//! Whether what runs is healthy.
+//! The runtime status of resources.
 
 use lilt_api::RuntimeStatus;
 use lilt_model::resource::Body;
@@ -16,7 +16,7 @@ use kubernetes::deployed;
 pub(crate) use kubernetes::{cannot_run, failed_pod, is_broken};
 pub(crate) use pods::{all_pods, current_pods, discovered_pods, has_ended, newest_pod, newest_rollouts};
 
-/// A status and, where it is not good, why.
+/// A runtime status and, unless it is good, the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Runtime {
     pub(crate) status: RuntimeStatus,
@@ -82,7 +82,7 @@ fn code_words(code: i32) -> String {
     match code {
         126 => " (its program cannot be executed)".into(),
         127 => " (its program was not found)".into(),
-        // As shells tell it.
+        // The convention of shells.
         129..=159 => format!(" (signal {}{})", code - 128, signal_words(code - 128)),
         _ => String::new(),
     }

@@ -1,12 +1,11 @@
 //! Chooses the updates to start and records them, or records why not.
 //!
-//! Looks at touched resources only: what is not touched keeps its place in the queue and its hold. Doing it twice
-//! changes nothing.
+//! Evaluates touched resources only: the others keep their place in the queue and their hold. Idempotent.
 
 mod images;
 mod job;
 mod producers;
-mod settle;
+mod readiness;
 mod supersede;
 mod want;
 
@@ -15,11 +14,11 @@ use std::collections::BTreeMap;
 use lilt_model::ResourceName;
 use lilt_model::resource::Body;
 
-use crate::apply::ask_for_base;
+use crate::apply::request_base;
 use crate::cause::Cause;
 use crate::controllers::live_update;
 use crate::hold::Hold;
-use crate::outage::begins_again;
+use crate::outage::is_retry;
 use crate::prune;
 use crate::state::{ResourceState, RunningUpdate, State, UpdateKind};
 
@@ -27,30 +26,30 @@ use crate::timeline::{note_hold, record_start};
 pub(crate) use images::{delivered, is_same, sharers};
 pub(crate) use job::{in_place, is_starting, live_updates_above};
 pub(crate) use producers::command_ended;
-use settle::settle;
+use readiness::update_readiness;
 pub(crate) use supersede::{files_changed, give_up_outdated};
 use want::{Want, wanted};
 
 pub fn schedule(state: &mut State) {
     let touched = state.touched_now().cloned().collect();
-    look_at(state, touched);
+    evaluate(state, touched);
     start_queued(state);
     live_update::begin_touched_objects(state);
     prune::begin_if_due(state);
 }
 
-/// And at all that must be looked at because of it: settling one may wake those that depend on it.
-fn look_at(state: &mut State, mut open: Vec<ResourceName>) {
+/// Evaluates `open` and, transitively, everything it unblocks.
+fn evaluate(state: &mut State, mut open: Vec<ResourceName>) {
     while let Some(name) = open.pop() {
         state.count_operation();
-        if reconsider(state, &name) == Consequence::AsksForBase {
+        if evaluate_resource(state, &name) == Consequence::RequestsBase {
             open.push(ResourceName::new(ResourceName::UNCATEGORIZED));
         }
-        open.extend(settle(state, &name));
+        open.extend(update_readiness(state, &name));
         open.extend(images::waiting_for(state, &name));
         open.extend(producers::first_builds_after(state, &name));
         if name.is_uncategorized() {
-            // They look for themselves whether they wait, or still do.
+            // Each of them evaluates whether it waits, or still waits.
             open.extend(std::mem::take(&mut state.behind_uncategorized));
             open.extend(deployments_in_queue(state));
         }
@@ -65,29 +64,29 @@ fn deployments_in_queue(state: &State) -> Vec<ResourceName> {
     state.queue.names().filter(is_deployed).cloned().collect()
 }
 
-/// What else is to be looked at.
+/// The resources to evaluate next, besides dependents.
 #[derive(PartialEq, Eq)]
 enum Consequence {
     None,
-    /// `uncategorized` must be deployed again first.
-    AsksForBase,
+    /// `uncategorized` must be deployed first, because objects of it are missing.
+    RequestsBase,
 }
 
-/// Puts a resource into the queue, or out of it, or starts what needs no slot.
-fn reconsider(state: &mut State, name: &ResourceName) -> Consequence {
+/// Adds a resource to the queue or removes it, or starts an update that needs no slot.
+fn evaluate_resource(state: &mut State, name: &ResourceName) -> Consequence {
     state.behind_uncategorized.remove(name);
     let Some(resource) = state.resources.get(name) else { return Consequence::None };
     let mut want = wanted(state, resource);
     let mut consequence = Consequence::None;
     if matches!(want, Want::Base) {
-        ask_for_base(state);
-        (want, consequence) = (Want::Hold(Hold::Uncategorized), Consequence::AsksForBase);
+        request_base(state);
+        (want, consequence) = (Want::Hold(Hold::Uncategorized), Consequence::RequestsBase);
     }
-    settle_want(state, name, want);
+    apply_want(state, name, want);
     consequence
 }
 
-fn settle_want(state: &mut State, name: &ResourceName, want: Want) {
+fn apply_want(state: &mut State, name: &ResourceName, want: Want) {
     let Some(resource) = state.resources.get(name) else { return };
     let alone = resource.runs_alone();
     let now = state.now;
@@ -150,19 +149,19 @@ fn start_queued(state: &mut State) {
     let limit = usize::try_from(state.settings.max_parallel_updates.max(1)).unwrap_or(usize::MAX);
     while state.updating.len() < limit && !state.updating.values().any(|alone| *alone) {
         let Some((rank, name)) = state.queue.first(state.updating.len()).cloned() else { return };
-        // One that comes before it and is only waiting for its watches, a matter of milliseconds, keeps its turn.
+        // An earlier resource that only waits for its watches, a matter of milliseconds, keeps its turn.
         if state.unwatched.first().is_some_and(|(earlier, _)| *earlier < rank) {
             return;
         }
         state.count_operation();
         start(state, &name);
-        let mut changed = settle(state, &name);
+        let mut changed = update_readiness(state, &name);
         changed.extend(images::in_queue_with(state, &name));
         changed.extend(producers::first_builds_after(state, &name));
         if name.is_uncategorized() {
             changed.extend(deployments_in_queue(state));
         }
-        look_at(state, changed);
+        evaluate(state, changed);
     }
 }
 
@@ -207,7 +206,7 @@ fn start(state: &mut State, name: &ResourceName) {
     }
     state.updating.insert(name.clone(), resource.runs_alone());
     if let Body::Kubernetes(spec) = &resource.spec.body {
-        // Its pods are followed from before they exist, so that none is missed.
+        // Pods are watched before they exist, so that none is missed.
         let namespaces = spec.objects.iter().filter_map(|object| {
             let named = object.pointer("/metadata/namespace").and_then(serde_json::Value::as_str);
             named.map(str::to_owned).or_else(|| default_namespace.clone())
@@ -220,7 +219,7 @@ fn start(state: &mut State, name: &ResourceName) {
         }
     }
     if was_triggered {
-        // It has the list of those that were triggered.
+        // The session lists the triggered resources.
         state.touch_session();
     }
     record_start(state, name);
@@ -257,7 +256,7 @@ fn start_live_update(state: &mut State, name: &ResourceName, cause: Cause, snaps
 
 fn cause_of(state: &State, resource: &ResourceState) -> Cause {
     let files = || job::new_changes(resource).into_iter().map(|path| state.shown(path)).collect::<Vec<_>>();
-    if resource.starts_anew() || begins_again(resource, &Cause::Triggered) {
+    if resource.forces_full_update() || is_retry(resource, &Cause::Triggered) {
         Cause::Triggered
     } else if resource.switched_on {
         Cause::Enabled
@@ -269,8 +268,8 @@ fn cause_of(state: &State, resource: &ResourceState) -> Cause {
         Cause::Configuration(files.clone())
     } else if !resource.renewed_dependencies.is_empty() {
         Cause::Dependencies(resource.renewed_dependencies.iter().cloned().collect())
-    } else if let Some(again) = &resource.again {
-        again.cause.clone()
+    } else if let Some(pending_retry) = &resource.pending_retry {
+        pending_retry.cause.clone()
     } else if resource.kubernetes().is_some_and(|kubernetes| kubernetes.fall_back) {
         Cause::LiveUpdateFailed
     } else if let Some(words) = resource.kubernetes().and_then(|kubernetes| kubernetes.drifting.words()) {

@@ -1,4 +1,4 @@
-//! All that is known of a session. Only [`crate::apply`] and [`crate::schedule`] change it.
+//! The state of a session. Only [`crate::apply`] and [`crate::schedule`] change it.
 
 mod clusters;
 mod kubernetes;
@@ -50,7 +50,7 @@ pub(crate) use tiltfile::{Load, TiltfileState};
 /// Paths that changed, with the number of the newest change of each.
 pub(crate) type Changes = BTreeMap<ChangedPath, u64>;
 
-/// What the session was started with.
+/// The options that the session was started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Absolute.
@@ -62,14 +62,14 @@ pub struct Options {
     pub build_date: String,
     /// lilt's own process.
     pub pid: u32,
-    /// For the Tiltfile.
+    /// The arguments of the Tiltfile.
     pub args: Vec<String>,
-    /// How long `ci` may take if the Tiltfile does not say.
+    /// The timeout of `ci`, unless the Tiltfile sets one.
     pub ci_timeout: Option<Duration>,
-    /// The cluster that was asked for, where it is not the current one.
+    /// The requested kubeconfig context, unless it is the current one.
     #[serde(default)]
     pub context: Option<String>,
-    /// And the namespace.
+    /// The requested namespace, unless it is that of the context.
     #[serde(default)]
     pub namespace: Option<String>,
 }
@@ -90,7 +90,7 @@ impl Options {
     }
 }
 
-/// A line for a resource's log that only the engine can write: a decision, not something a runner did.
+/// A log line of the engine, about a decision rather than about the work of a runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     pub resource: ResourceName,
@@ -109,7 +109,7 @@ pub enum Mode {
     Ci,
 }
 
-/// What an event touched: only this needs planning and projecting anew.
+/// What an event touched. Only this must be planned and projected again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Touched {
     pub session: bool,
@@ -127,14 +127,14 @@ pub struct State {
     pub(crate) sequence: u64,
     pub(crate) settings: Settings,
     pub(crate) tiltfile: TiltfileState,
-    /// Those beside the main one: of extensions, and of objects that were made.
+    /// The other Tiltfiles: those of extensions, and those created as objects.
     pub(crate) tiltfiles: BTreeMap<ResourceName, TiltfileState>,
     pub(crate) resources: Resources,
-    /// Who waits for whom: dependency → dependents.
+    /// The dependents of each resource.
     pub(crate) dependents: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
-    /// Images that several resources have, with those.
+    /// Images that several resources share, with these resources.
     pub(crate) sharing: BTreeMap<ImageName, BTreeSet<ResourceName>>,
-    /// The last save that changed each of those.
+    /// The last save that changed each shared image.
     pub(crate) saves: BTreeMap<ImageName, Save>,
     pub(crate) queue: Queue,
     /// Resources that would be in the queue if their files were watched.
@@ -145,35 +145,35 @@ pub struct State {
     pub(crate) commands_ended: BTreeMap<ResourceName, (Timestamp, Timestamp)>,
     pub(crate) clusters: Clusters,
     pub(crate) pods: Pods,
-    /// Deletions under way: what, and for which resource's log.
+    /// Running deletions.
     pub(crate) cleanups: BTreeMap<u64, Cleanup>,
-    /// How many deletions a resource waits for: what it applies anew must not be deleted again.
+    /// The number of deletions that a resource waits for, so that they do not delete what it applies next.
     pub(crate) cleaning: BTreeMap<ResourceName, usize>,
-    /// Said by hand, whatever the Tiltfile says, for as long as the session lasts.
+    /// Trigger modes set by the user. They override the Tiltfile for the whole session.
     pub(crate) trigger_modes: BTreeMap<ResourceName, TriggerMode>,
     /// Resources that wait for `uncategorized`.
     pub(crate) behind_uncategorized: BTreeSet<ResourceName>,
-    /// Local resources, each with those whose inputs its command was seen to write before they were deployed.
+    /// Local resources, each with the resources whose inputs its command wrote before they were deployed.
     pub(crate) produced: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
-    /// When to look again though nothing happened, and at whom; none: at the session.
+    /// Times at which to evaluate a resource again without an event; none: the session.
     pub(crate) alarms: BTreeSet<(Timestamp, Option<ResourceName>)>,
     /// The alarm of the session.
     pub(crate) session_alarm: Option<Timestamp>,
-    /// What does not answer and is waited for.
+    /// Unreachable dependencies that updates wait for.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) outages: BTreeMap<Outage, OutageState>,
-    /// Objects that retry when an outage is over. Resources have theirs in their own state.
+    /// Objects that retry when an outage is over. Resources have this in their own state.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) retries: BTreeMap<ObjectKey, AwaitedOutage>,
-    /// `ci` took too long.
+    /// The timeout of `ci` has passed.
     pub(crate) timed_out: bool,
     pub(crate) settled: Settled,
     pub(crate) prune: PruneState,
     pub(crate) telemetry: TelemetryState,
-    /// To be kept out of all that is shown.
+    /// Secrets that must not appear in anything users see.
     #[serde(skip)]
     pub(crate) secrets: Vec<Secret>,
-    /// Redacts them.
+    /// Redacts `secrets`.
     #[serde(skip)]
     pub(crate) redactor: Redactor,
     #[serde(skip)]
@@ -191,7 +191,7 @@ pub struct State {
     operations: Operations,
 }
 
-/// Counts what turns look at. Not a part of what is so: two states that differ in it alone are equal.
+/// Counts evaluations. Not part of the state: two states that differ only in it are equal.
 #[derive(Clone, Copy, Debug, Default)]
 struct Operations(u64);
 
@@ -201,7 +201,7 @@ impl PartialEq for Operations {
     }
 }
 
-/// What is to be deleted.
+/// A running deletion, logged to `resource`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Cleanup {
     pub(crate) resource: ResourceName,
@@ -216,19 +216,19 @@ pub(crate) struct Settled {
     pub(crate) failed: BTreeMap<ResourceName, String>,
 }
 
-/// The pods of the followed namespaces, whether they are ours or not: one may be seen before we know that it is.
+/// All pods of the watched namespaces: a pod may be reported before it is known to belong to a resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Pods {
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) known: BTreeMap<PodRef, Arc<Pod>>,
     pub(crate) by_owner: BTreeMap<Uid, BTreeSet<PodRef>>,
-    /// Which resource applied an object.
+    /// The resource that applied each object.
     pub(crate) owners: BTreeMap<Uid, ResourceName>,
-    /// Resources that were deployed and also find pods by labels.
+    /// Deployed resources that also select pods by labels.
     pub(crate) selecting: BTreeSet<ResourceName>,
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) notices: BTreeMap<PodRef, Arc<Notices>>,
-    /// About what is not known yet.
+    /// Notices about pods and objects that are not known yet.
     pub(crate) unclaimed: VecDeque<Notice>,
 }
 
@@ -247,7 +247,7 @@ impl Pods {
 }
 
 impl State {
-    /// For whom images are built now.
+    /// Returns the target of images built now.
     pub(crate) fn destination(&self, cluster: &ClusterName) -> Destination {
         let info = self.clusters.get(cluster).info.as_ref();
         let announced = info.and_then(|info| info.registry.clone());
@@ -306,27 +306,27 @@ impl State {
         }
     }
 
-    /// What was touched since this was last asked.
+    /// Returns what was touched since the last call.
     pub fn take_touched(&mut self) -> Touched {
         let objects = self.objects.take_touched();
         Touched { objects, ..std::mem::take(&mut self.touched) }
     }
 
-    /// What is to be written to the log since this was last asked.
+    /// Returns the log lines since the last call.
     pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
     }
 
-    /// Records of updates that are new or changed since this was last asked.
+    /// Returns the records of updates that are new or changed since the last call.
     pub fn take_records(&mut self) -> Vec<(ResourceName, UpdateRecord)> {
         std::mem::take(&mut self.records)
     }
 
-    pub(crate) fn tell_record(&mut self, resource: &ResourceName, record: UpdateRecord) {
+    pub(crate) fn publish_record(&mut self, resource: &ResourceName, record: UpdateRecord) {
         self.records.push((resource.clone(), record));
     }
 
-    /// How many resources all turns so far have looked at.
+    /// Returns the number of evaluations in all turns so far.
     pub fn operations(&self) -> u64 {
         self.operations.0
     }
@@ -335,7 +335,7 @@ impl State {
         self.operations.0 += 1;
     }
 
-    /// Says when to look at a resource, or at the session, again; none: not before something happens.
+    /// Sets when to evaluate a resource, or the session, again without an event.
     pub(crate) fn set_alarm(&mut self, whose: Option<&ResourceName>, at: Option<Timestamp>) {
         let known = match whose {
             None => &mut self.session_alarm,
@@ -380,7 +380,7 @@ impl State {
         self.resources.keys()
     }
 
-    /// Where a resource is deployed.
+    /// Returns the cluster that a resource is deployed to.
     pub(crate) fn cluster_of(&self, name: &ResourceName) -> ClusterName {
         match self.resources.get(name).map(|resource| &resource.spec.body) {
             Some(Body::Kubernetes(spec)) => spec.cluster.clone(),
@@ -392,7 +392,7 @@ impl State {
         self.resources.get(name)?.hold.as_ref()
     }
 
-    /// The updates of a resource that ended, oldest first.
+    /// Returns the finished updates of a resource, oldest first.
     pub fn history(&self, name: &ResourceName) -> impl Iterator<Item = &FinishedUpdate> {
         self.resources.get(name).into_iter().flat_map(|resource| &resource.history)
     }
@@ -405,33 +405,34 @@ impl State {
         if name.is_tiltfile() { Some(&mut self.tiltfile) } else { self.tiltfiles.get_mut(name) }
     }
 
-    /// All of them, the main one first.
+    /// Returns all Tiltfiles, the main one first.
     pub(crate) fn all_tiltfiles(&self) -> impl Iterator<Item = (ResourceName, &TiltfileState)> {
         let others = self.tiltfiles.iter().map(|(name, tiltfile)| (name.clone(), tiltfile));
         std::iter::once((ResourceName::tiltfile(), &self.tiltfile)).chain(others)
     }
 
-    /// A load runs, which may change what is about to start.
+    /// Returns whether a Tiltfile is being loaded, which may change what is about to start.
     pub(crate) fn is_loading(&self) -> bool {
         self.all_tiltfiles().any(|(_, tiltfile)| tiltfile.loading.is_some())
     }
 
-    /// Redacts more than the secrets of the Tiltfile: such as those that builds used, or that were declared earlier.
+    /// Sets a redactor for more than the secrets of the Tiltfile, such as those used by builds or declared
+    /// earlier.
     pub fn set_redactor(&mut self, redactor: Redactor) {
         self.redactor = redactor;
     }
 
-    /// To be kept out of all that is shown.
+    /// Secrets that must not appear in anything users see.
     pub fn secrets(&self) -> &[Secret] {
         &self.secrets
     }
 
-    /// The Tiltfiles, the main one first.
+    /// Returns the names of the Tiltfiles, the main one first.
     pub fn tiltfile_names(&self) -> impl Iterator<Item = ResourceName> {
         self.all_tiltfiles().map(|(name, _)| name)
     }
 
-    /// Returns whether nobody works with the session: it runs in `ci`.
+    /// Returns whether the session runs in `ci`, without a user.
     pub(crate) fn is_unattended(&self) -> bool {
         self.options.mode == Mode::Ci
     }
@@ -453,7 +454,7 @@ impl State {
         }
     }
 
-    /// Takes a resource out of the lists of those that may wait for another.
+    /// Removes a resource from the lists of those that may wait for another.
     pub(crate) fn forget_waiting(&mut self, name: &ResourceName) {
         self.behind_uncategorized.remove(name);
         self.produced.retain(|_, resources| {
@@ -475,12 +476,12 @@ impl State {
         self.sequence
     }
 
-    /// The folder of the Tiltfile, from which paths count.
+    /// Returns the folder of the Tiltfile, which paths are relative to.
     pub(crate) fn folder(&self) -> &Path {
         self.options.tiltfile.parent().unwrap_or(Path::new("/"))
     }
 
-    /// A path as the user would write it.
+    /// Returns a path as the user would write it.
     pub(crate) fn shown(&self, path: &Path) -> String {
         path.strip_prefix(self.folder()).unwrap_or(path).display().to_string()
     }

@@ -1,4 +1,4 @@
-//! What can be running, as data. A task exists because the plan has it and ends because the plan lacks it.
+//! Tasks as data. A task runs because the plan contains it, and ends once the plan lacks it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,28 +40,28 @@ pub enum TaskId {
     Command(Owner),
     Probe(Owner),
     Connect(ClusterName),
-    /// Whether kubeconfig still says what it said of it.
+    /// Watches whether kubeconfig still leads to the cluster.
     Kubeconfig(ClusterName),
     Namespace(ClusterName, String),
-    /// Applied objects, from afar.
+    /// The watch of applied objects.
     Objects(ObjectScope),
-    /// A look at objects that may not be as they were applied.
+    /// The comparison of objects with their manifests.
     Inspect(ResourceName),
     LogStream(Owner, PodRef),
     Forward(Owner, ForwardSlot),
     Sync(Owner, ContainerId),
     Cleanup(u64),
-    /// What a `KubernetesApply` applies.
+    /// The apply of a `KubernetesApply`.
     Apply(String),
-    /// What a `DockerImage` or a `CmdImage` builds.
+    /// The build of a `DockerImage` or a `CmdImage`.
     Image(ObjectKey),
-    /// What a `Cluster` reaches.
+    /// The connection of a `Cluster` object.
     Cluster(String),
-    /// What an `ExtensionRepo` fetches.
+    /// The fetch of an `ExtensionRepo`.
     Repository(String),
-    /// What an `Extension` looks for.
+    /// The search for the Tiltfile of an `Extension`.
     Extension(String),
-    /// The end of an outage.
+    /// The probe of an unreachable dependency.
     Outage(Outage),
     Prune,
     /// Spans for `experimental_telemetry_cmd`.
@@ -72,7 +72,7 @@ pub enum TaskId {
 /// A task: which slot it takes, and what it does there.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
-    /// Evaluate a Tiltfile. `secrets` are those of others, which stay hidden.
+    /// Evaluate a Tiltfile. `secrets` are those of other Tiltfiles, which stay redacted.
     Load {
         tiltfile: ResourceName,
         load: u64,
@@ -81,32 +81,33 @@ pub enum Task {
         args: Vec<String>,
         secrets: Vec<Secret>,
     },
-    /// Follow files. The version grows when they become others. A file that no longer holds what it held
+    /// Watch files. The version increases when the set changes. A file whose content differs from `contents`
     /// counts as changed.
     Watch { watch: WatchId, version: u64, files: FileSet, contents: Contents, options: WatchOptions },
-    /// Bring a resource up to date.
+    /// Run an update of a resource.
     Update { resource: ResourceName, update: u64, cause: Cause, job: Arc<UpdateJob> },
-    /// Apply what a `KubernetesApply` says.
+    /// Apply the objects of a `KubernetesApply`.
     Apply { name: String, run: u64, job: Arc<ApplyJob> },
-    /// Build an image, and what brings it to the cluster; whose log it writes to.
+    /// Build an image and deliver it. `resource` is whose log it writes to.
     Image { object: ObjectKey, run: u64, job: Arc<DeployJob>, resource: ResourceName },
-    /// Reach a cluster beside the session's own, and say when it does not answer.
+    /// Connect to a cluster besides the session's own, and report when it is unreachable.
     Cluster { name: String, run: u64, source: ClusterSource },
-    /// Fetch a repository of extensions, again and again until it is there.
+    /// Fetch a repository of extensions, with retries.
     Repository { name: String, run: u64, source: RepositorySource },
     /// Find the Tiltfile of an extension in its repository.
     Extension { name: String, run: u64, source: RepositorySource, path: String },
     /// Run the command of an owner; its output goes to the log of a resource.
     Command { owner: Owner, run: u64, command: Command, on_exit: OnExit, resource: Option<ResourceName> },
-    /// Find out whether a running command is ready, again and again. What is found goes to the log of a resource.
+    /// Probe the readiness of a running command periodically. Results go to the log of a resource.
     Probe { owner: Owner, run: u64, probe: Probe, resource: Option<ResourceName> },
-    /// Reach the cluster, however long it takes. `reconnect` numbers the user's requests to try again now.
+    /// Connect to the cluster, with unlimited retries. `reconnect` is the number of the last request to retry
+    /// now.
     Connect { cluster: ClusterName, reconnect: u64 },
-    /// Say when kubeconfig leads elsewhere than this session goes.
+    /// Report when kubeconfig leads to another cluster than that of this session.
     Kubeconfig { cluster: ClusterName },
-    /// Follow the pods of a namespace. `reconnect` as in `Connect`.
+    /// Watch the pods of a namespace. `reconnect` as in `Connect`.
     Namespace { cluster: ClusterName, namespace: String, reconnect: u64 },
-    /// Follow whether applied objects are still there and still the same.
+    /// Watch applied objects for changes and deletions.
     Objects { scope: ObjectScope },
     /// Compare objects with their manifests.
     Inspect { resource: ResourceName, inspection: Box<Inspection> },
@@ -116,14 +117,14 @@ pub enum Task {
         resource: ResourceName,
         pod: Arc<Pod>,
         containers: ContainerFilter,
-        /// Where to begin; none: with the session, or with the pod if that is newer.
+        /// The start of the log to read; none: the start of the session, or of the pod if that is newer.
         since: Option<Timestamp>,
-        /// Where the pod's notices, restarts and way to readiness are reported too: its notices.
+        /// The notices of the pod. If set, its notices, restarts and startup are logged too.
         notices: Option<Arc<Notices>>,
-        /// When it is cancelled, it reads the logs of terminated containers to their end.
+        /// When cancelled, it reads the logs of terminated containers to their end.
         read_to_end: bool,
     },
-    /// Lead a local port to a pod. `resource` is whose log it writes to.
+    /// Forward a local port to a pod. `resource` is whose log it writes to.
     Forward {
         owner: Owner,
         slot: ForwardSlot,
@@ -134,14 +135,15 @@ pub enum Task {
     },
     /// Copy changes into a container. `resource` is whose log it writes to.
     Sync { owner: Owner, resource: ResourceName, task: Box<SyncTask> },
-    /// Delete what is no longer wanted.
+    /// Delete objects that are no longer wanted.
     Cleanup { cleanup: u64, resource: ResourceName, leftovers: Leftovers, reason: CleanupReason },
     /// Remove old images from the engine.
     Prune(Box<PruneJob>),
-    /// Wait until a batch of spans is due, or send it.
+    /// Wait until a batch of spans is due, or send the batch.
     Telemetry(Box<TelemetryJob>),
-    /// Report when something responds that did not. It has seemed to respond `attempts` times before.
-    /// `immediate`: the first probe comes without a pause. After `limit` it counts as over, so that an update is tried.
+    /// Report when an unreachable dependency responds again. It has seemed to respond `attempts` times
+    /// before. `immediate`: the first probe starts without a pause. After `limit` the outage counts as over,
+    /// so that an update is attempted.
     Outage { outage: Outage, id: u64, attempts: u32, immediate: bool, limit: Option<Duration> },
     /// Fires at `at`.
     Wake { at: Timestamp },
@@ -179,12 +181,12 @@ impl Task {
         }
     }
 
-    /// Whether it goes on as `next`, which takes the same slot, without being restarted.
+    /// Returns whether it continues as `next`, which takes the same slot, without a restart.
     pub fn continues(&self, next: &Task) -> bool {
         match (self, next) {
             (Task::Watch { .. }, Task::Watch { .. }) => true,
             (Task::LogStream { resource: old, .. }, Task::LogStream { resource: new, .. }) => old == new,
-            // One that was given up may never respond: its runner must end, and the connection with it.
+            // A job that was given up may never respond: its runner must end, and the connection with it.
             (
                 Task::Sync { resource: old_resource, task: old, .. },
                 Task::Sync { resource, task: new, .. },
@@ -197,7 +199,7 @@ impl Task {
                 Task::Forward { resource: old_resource, cluster: old_cluster, forward: old, .. },
                 Task::Forward { resource, cluster, forward: new, .. },
             ) => old == new && old_cluster == cluster && old_resource == resource,
-            // Numbers tell them apart, and comparing whole jobs would cost.
+            // Numbers identify them, and comparing whole jobs would be slow.
             (Task::Update { update: old, .. }, Task::Update { update: new, .. })
             | (Task::Command { run: old, .. }, Task::Command { run: new, .. })
             | (Task::Apply { run: old, .. }, Task::Apply { run: new, .. })
@@ -209,32 +211,33 @@ impl Task {
     }
 }
 
-/// How a cluster beside the session's own is reached.
+/// The connection settings of a cluster besides the session's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum ClusterSource {
-    /// None: as kubeconfig says.
+    /// None: the default of kubeconfig.
     Kubernetes { context: Option<String>, namespace: Option<String> },
-    /// None: as the environment says.
+    /// None: the default of the environment.
     Docker { host: Option<String> },
 }
 
-/// A repository of extensions, as it is spoken of.
+/// The specification of a repository of extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RepositorySource {
     pub name: String,
     pub url: String,
-    /// Empty: the newest.
+    /// A Git reference; empty: the newest commit.
     pub reference: String,
-    /// The folder of it that holds the extensions.
+    /// The folder that contains the extensions.
     pub subpath: String,
 }
 
-/// What a `KubernetesApply` asks for.
+/// The job of a `KubernetesApply`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ApplyJob {
     pub cluster: ClusterName,
     pub source: ApplySource,
-    /// Of the image maps that it names, in their order: how each is found in objects, and what the cluster calls it.
+    /// The images of the named image maps, in their order: how each is found in objects, and its reference in
+    /// the cluster.
     pub images: Vec<(ImageTarget, String)>,
     pub locators: Vec<ImageLocator>,
     pub timeout: Option<Duration>,
@@ -252,21 +255,21 @@ impl ApplyJob {
     }
 }
 
-/// Where the objects come from.
+/// The source of the objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum ApplySource {
     /// Their YAML.
     Text(String),
-    /// Of the user's: applies them itself, and prints them.
+    /// A user's command that applies the objects and prints them.
     Command(Command),
 }
 
-/// What a resource has in the cluster and is no longer wanted.
+/// What a resource left in the cluster and is to be deleted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Leftovers {
     pub cluster: ClusterName,
     pub objects: Vec<Value>,
-    /// Of the user's: deletes what another command of the user's has deployed.
+    /// A user's command that deletes what a deploy command has deployed.
     pub command: Option<Command>,
 }
 
@@ -280,14 +283,14 @@ impl Leftovers {
     }
 }
 
-/// Why objects are deleted.
+/// The reason for a deletion of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum CleanupReason {
-    /// The Tiltfile no longer names them.
+    /// The Tiltfile no longer contains them.
     Unnamed,
-    /// Their resource was switched off.
+    /// Their resource was disabled.
     Disabled,
-    /// The `KubernetesApply` that named them is gone, or no longer names them.
+    /// The `KubernetesApply` that contained them was deleted, or no longer contains them.
     Deleted,
 }
 
@@ -295,7 +298,7 @@ pub enum CleanupReason {
 pub enum UpdateJob {
     Local(LocalJob),
     Deploy(Box<DeployJob>),
-    /// Cannot be done; why.
+    /// The update cannot run, for this reason.
     Refused(Failure),
 }
 
@@ -305,52 +308,53 @@ pub struct LocalJob {
     pub command: Option<Command>,
 }
 
-/// Build what is not built, push it, apply the objects.
+/// Build missing images, deliver them, apply the objects.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeployJob {
     pub kubernetes: KubernetesResource,
-    /// In build order.
+    /// The images in build order.
     pub images: Vec<ImageJob>,
-    /// Where images go: what the cluster announces, else what the Tiltfile says.
+    /// The registry that the cluster announces, or else the one that the Tiltfile sets.
     pub registry: Option<Registry>,
-    /// The nodes' platform, where it is known.
+    /// The platform of the nodes, if known.
     pub platform: Option<String>,
     /// The namespace of objects that name none.
     pub namespace: String,
-    /// Of its images, those that must come to the cluster; the others are only built on.
+    /// The images that must be delivered to the cluster. The others are only base images.
     pub delivered: Vec<ImageName>,
-    /// How they come there.
+    /// The method of delivery.
     pub delivery: Delivery,
-    /// What runs is deleted and made anew, though nothing in it changed: somebody asked for it.
+    /// A manual trigger without changes: running objects are deleted and recreated.
     pub rerun: bool,
-    /// One of many that come up at once.
+    /// Part of the first round, in which many resources start at once.
     pub first: bool,
-    /// A local command has just ended: files that it wrote may not have been reported yet. Wait for that before inputs
-    /// are read, or all of it would be built twice.
+    /// A local command has just ended, and files that it wrote may not have been reported yet. The runner
+    /// waits for that before it reads inputs, or everything would be built twice.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub follows_command: bool,
-    /// Pods that do not stay up: if nothing is applied that replaces them, they are replaced all the same, because
-    /// Kubernetes lets those wait that crash.
+    /// Crashing pods. They are deleted even if the apply does not replace them, because Kubernetes delays
+    /// their restarts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub crashing: Vec<PodRef>,
-    /// Images whose containers refused to have files changed, whatever image and manifest say.
+    /// Images whose containers do not permit changes of files, whatever image and manifest say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<ImageName>,
     pub merge: ServerSideApply,
-    /// It runs in `ci`: nobody edits files, and unreachable dependencies are retried for a limited time only.
+    /// The session runs in `ci`: nobody edits files, and unreachable dependencies are retried for a limited
+    /// time only.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unattended: bool,
 }
 
-/// Which objects to compare with what was applied.
+/// The objects to compare with what was applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inspection {
     pub id: u64,
     pub kubernetes: KubernetesResource,
-    /// The images that were put in.
+    /// The injected images.
     pub images: Vec<(ImageName, String)>,
     pub suspects: Vec<ObjectRef>,
-    /// What they were made from, where a command deployed them.
+    /// The manifests, where a command deployed the objects.
     pub manifests: Vec<Value>,
     /// The namespace of objects that name none.
     pub namespace: String,
@@ -360,7 +364,7 @@ pub struct Inspection {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum ImageJob {
     Build(Box<ImageTarget>),
-    /// Up to date, under this reference.
+    /// Reuse the image with this reference.
     Reuse {
         name: ImageName,
         reference: String,
@@ -373,32 +377,32 @@ pub struct ForwardTarget {
     pub port: u16,
 }
 
-/// One container that takes changes in place.
+/// A container that receives live updates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncTask {
     pub pod: PodRef,
     /// The container's name in the pod.
     pub container: String,
     pub id: ContainerId,
-    /// It runs under lilt's agent.
+    /// The container runs under lilt's agent.
     pub agent: bool,
-    /// The agent must not come into it.
+    /// The agent must not be copied into the container.
     pub without_agent: bool,
     pub live_update: LiveUpdate,
-    /// The number of the last job that was given up before it was answered; 0: none was.
+    /// The number of the last job that was given up before its result; 0: none.
     pub given_up: u64,
     /// As in [`DeployJob`].
     pub unattended: bool,
-    /// What to bring in now.
+    /// The current job.
     pub job: Option<SyncJob>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncJob {
     pub update: u64,
-    /// Set for one container of the update: it writes what is said once.
+    /// Set for one container of the update, which logs messages that must appear once.
     pub cause: Option<Cause>,
     pub paths: Vec<PathBuf>,
-    /// All synced files are brought in, changed or not, but for what is ignored here.
+    /// If set, all synced files are copied, changed or not, except those ignored here.
     pub everything: Option<FileSet>,
 }

@@ -1,4 +1,4 @@
-//! What `experimental_telemetry_cmd` receives: one span per update, in batches, at most once per period.
+//! The input of `experimental_telemetry_cmd`: one span per update, in batches, at most once per period.
 //!
 //! Under Tilt, too, live updates have no span, and an update that failed has no `buildType`.
 
@@ -15,34 +15,35 @@ use serde::Serialize;
 use crate::state::{RunningUpdate, State};
 use crate::task::Task;
 
-/// How many spans wait at most; the oldest are dropped first.
+/// The maximum number of queued spans. The oldest are dropped first.
 const QUEUE_LIMIT: usize = 1024;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct TelemetryState {
     queue: VecDeque<UsageSpan>,
-    /// Numbers the batches.
+    /// The number of the current batch.
     run: u64,
     /// The batch that the command is receiving.
     batch: Option<Arc<Vec<UsageSpan>>>,
-    /// When the last batch ended; before the first one, when the Tiltfile named the command.
+    /// The end of the last batch; before the first one, the time at which the Tiltfile configured the
+    /// command.
     last: Option<Timestamp>,
 }
 
-/// One update, as telemetry reports it.
+/// The span of one update.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UsageSpan {
     /// Unique in the session.
     pub id: u64,
     pub started: Timestamp,
     pub ended: Timestamp,
-    /// As in `image:web,k8s:web`.
+    /// For example `image:web,k8s:web`.
     pub target_names: String,
-    /// What an update that succeeded did: `image`, `k8s`, `local`, `docker-compose`.
+    /// The parts of a successful update: `image`, `k8s`, `local`, `docker-compose`.
     pub build_types: Vec<&'static str>,
 }
 
-/// A batch: first its time is waited for, then it is sent.
+/// A batch. The task waits until it is due, then sends it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TelemetryJob {
     pub run: u64,
@@ -52,7 +53,7 @@ pub struct TelemetryJob {
     pub batch: Option<Arc<Vec<UsageSpan>>>,
 }
 
-/// The settings of the Tiltfile became known.
+/// Applies the settings of the Tiltfile.
 pub(crate) fn configured(state: &mut State) {
     if state.settings.telemetry.is_some() {
         let now = state.now;
@@ -60,7 +61,7 @@ pub(crate) fn configured(state: &mut State) {
     }
 }
 
-/// An update has ended.
+/// Adds the span of an update that has ended.
 pub(crate) fn record_update(
     state: &mut State,
     name: &ResourceName,
@@ -99,7 +100,7 @@ fn enqueue(queue: &mut VecDeque<UsageSpan>, span: UsageSpan) {
     }
 }
 
-/// The batch is due: all that waits becomes part of it.
+/// Starts the batch that is due, with all queued spans.
 pub(crate) fn due(state: &mut State, run: u64) {
     let telemetry = &mut state.telemetry;
     if run == telemetry.run && telemetry.batch.is_none() {
@@ -108,7 +109,7 @@ pub(crate) fn due(state: &mut State, run: u64) {
     }
 }
 
-/// The command has ended. Spans that it did not take are sent with the next batch.
+/// Records the end of the command. Spans that were not delivered are sent with the next batch.
 pub(crate) fn sent(state: &mut State, run: u64, is_delivered: bool) {
     let now = state.now;
     let telemetry = &mut state.telemetry;
@@ -126,7 +127,7 @@ pub(crate) fn sent(state: &mut State, run: u64, is_delivered: bool) {
     state.touch_session();
 }
 
-/// The runner broke.
+/// Handles a bug in the runner.
 pub(crate) fn broke(state: &mut State) {
     sent(state, state.telemetry.run, false);
 }

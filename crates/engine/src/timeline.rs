@@ -1,4 +1,4 @@
-//! Tells readers what updates do, and when. A record is told again whenever it changes.
+//! Publishes the stages of updates with their times. A record is published again whenever it changes.
 
 use lilt_model::cluster::{ContainerState, Pod};
 use lilt_model::log::Level;
@@ -13,10 +13,10 @@ use crate::runtime::{current_pods, newest_pod};
 use crate::state::{Load, ResourceState, RunningUpdate, State, UpdateKind};
 use crate::task::UpdateJob;
 
-/// Longer commands tell no more.
+/// The maximum length of a stage's detail, in characters.
 const LONGEST_DETAIL: usize = 120;
 
-/// An update has started.
+/// Publishes the record of an update that has started.
 pub(crate) fn record_start(state: &mut State, name: &ResourceName) {
     let now = state.now;
     let redactor = state.redactor.clone();
@@ -39,20 +39,22 @@ pub(crate) fn record_start(state: &mut State, name: &ResourceName) {
         },
     };
     update.stages.extend(first);
-    let record = running(update);
-    state.tell_record(name, record);
+    let record = running_record(update);
+    state.publish_record(name, record);
 }
 
-/// From when a file was saved until that was noticed. Of a save from before the update was wanted nothing is told: what
-/// lies between was nobody's waiting, as where a resource starts by hand.
+/// Returns the stage from the save of a file to its detection.
+///
+/// None for a save from before the update was requested: nobody waited in between, for example for a resource
+/// with manual trigger mode.
 fn detected(update: &RunningUpdate, (at, noticed): (Timestamp, Timestamp)) -> Option<Stage> {
     let wanted = update.waited_since.map_or(update.started, |since| since.min(update.started));
     let stage = Stage { end: Some(noticed), ..Stage::new(StageKind::Detect, "", at) };
-    // A turn takes what came within some milliseconds.
+    // One turn handles events that arrive within some milliseconds.
     (noticed.plus(SECOND) >= wanted).then_some(stage)
 }
 
-/// Redacted before it is shortened: a part of a value would not be recognized.
+/// Redacts a detail, then shortens it: a part of a secret would not be recognized.
 pub(crate) fn shown(redactor: &Redactor, detail: &str) -> String {
     let detail = redactor.redact(detail);
     match detail.char_indices().nth(LONGEST_DETAIL) {
@@ -65,40 +67,40 @@ pub(crate) fn stage_began(state: &mut State, name: &ResourceName, id: u64, kind:
     let now = state.now;
     let detail = shown(&state.redactor, detail);
     with_running(state, name, id, |update| {
-        close(&mut update.stages, now);
+        end_open_stages(&mut update.stages, now);
         update.stages.push(Stage::new(kind, detail, now));
     });
 }
 
 pub(crate) fn stage_ended(state: &mut State, name: &ResourceName, id: u64) {
     let now = state.now;
-    with_running(state, name, id, |update| close(&mut update.stages, now));
+    with_running(state, name, id, |update| end_open_stages(&mut update.stages, now));
 }
 
 fn with_running(state: &mut State, name: &ResourceName, id: u64, change: impl FnOnce(&mut RunningUpdate)) {
     let update = state.resources.get_mut(name).and_then(|resource| resource.update.as_mut());
     let Some(update) = update.filter(|update| update.id == id) else { return };
     change(update);
-    let record = running(update);
-    state.tell_record(name, record);
-    // Those that wait for it see how far it is.
+    let record = running_record(update);
+    state.publish_record(name, record);
+    // Dependents show its progress.
     state.touch(name);
 }
 
-pub(crate) fn close(stages: &mut [Stage], now: Timestamp) {
+pub(crate) fn end_open_stages(stages: &mut [Stage], now: Timestamp) {
     for stage in stages.iter_mut().filter(|stage| stage.end.is_none()) {
         stage.end = Some(now);
     }
 }
 
-fn running(update: &RunningUpdate) -> UpdateRecord {
+fn running_record(update: &RunningUpdate) -> UpdateRecord {
     let waited = update.waited_since.filter(|since| *since < update.started);
     let wait =
         waited.map(|since| Stage { end: Some(update.started), ..Stage::new(StageKind::Wait, "", since) });
     let (mut before, own): (Vec<Stage>, Vec<Stage>) =
         update.stages.iter().cloned().partition(|stage| stage.stage == StageKind::Detect);
     before.extend(wait);
-    // The newest save may be one from while it waited.
+    // The newest save may be from the time when the update waited.
     before.sort_by_key(|stage| stage.begin);
     let stages: Vec<Stage> = before.into_iter().chain(own).collect();
     let begin = stages.first().map_or(update.started, |first| first.begin.min(update.started));
@@ -113,18 +115,20 @@ fn running(update: &RunningUpdate) -> UpdateRecord {
     }
 }
 
-/// A container that a live update was for is gone: its successor will get what it lacks.
-pub(crate) fn container_missed(state: &mut State, name: &ResourceName, place: String) {
+/// Records that a container of a live update is gone. The container that replaces it gets the missing
+/// changes.
+pub(crate) fn record_missed_container(state: &mut State, name: &ResourceName, place: String) {
     let now = state.now;
     let Some(update) = state.resources.get_mut(name).and_then(|resource| resource.update.as_mut()) else {
         return;
     };
     update.stages.push(Stage { end: Some(now), ..Stage::new(StageKind::Missed, place, now) });
-    let record = running(update);
-    state.tell_record(name, record);
+    let record = running_record(update);
+    state.publish_record(name, record);
 }
 
-/// An update has ended. What follows a deployment is added to the record as it happens.
+/// Publishes the record of an update that has ended. The rollout that follows a deployment is added as it
+/// happens.
 pub(crate) fn record_end(
     state: &mut State,
     name: &ResourceName,
@@ -133,8 +137,8 @@ pub(crate) fn record_end(
     failure: Option<&Failure>,
 ) {
     let now = state.now;
-    let mut record = running(update);
-    close(&mut record.stages, now);
+    let mut record = running_record(update);
+    end_open_stages(&mut record.stages, now);
     record.end = Some(now);
     record.outcome = outcome;
     record.error = failure.map(|failure| failure.message.clone());
@@ -142,10 +146,10 @@ pub(crate) fn record_end(
     if let Some(resource) = state.resources.get_mut(name) {
         resource.rollout = deployed.then(|| Box::new(record.clone()));
     }
-    state.tell_record(name, record);
+    state.publish_record(name, record);
 }
 
-/// A job of an object that belongs to a resource: its number, what caused it, and when it began.
+/// Publishes a job of an object that belongs to a resource. The tuple is its number, its cause and its start.
 pub(crate) fn record_object_job(
     state: &mut State,
     resource: &ResourceName,
@@ -163,7 +167,7 @@ pub(crate) fn record_object_job(
         error: failure.map(|failure| failure.message.clone()),
         stages: stages.to_vec(),
     };
-    state.tell_record(resource, record);
+    state.publish_record(resource, record);
 }
 
 pub(crate) fn record_load(
@@ -187,15 +191,15 @@ pub(crate) fn record_load(
         error: failure.map(|failure| failure.message.clone()),
         stages: vec![Stage { end: finished, ..Stage::new(StageKind::Load, "", load.started) }],
     };
-    state.tell_record(name, record);
+    state.publish_record(name, record);
 }
 
-/// What the newest pod of the last deployment has gone through so far.
+/// Adds the startup of the newest pod of the last deployment to the record of that deployment.
 pub(crate) fn follow_rollout(state: &mut State, name: &ResourceName) {
     let Some(resource) = state.resources.get(name) else { return };
     let (Some(record), Some(kubernetes)) = (&resource.rollout, resource.kubernetes()) else { return };
     let deployed = record.end.unwrap_or(record.begin);
-    // A pod that was there before has nothing to go through.
+    // Pods from before the deployment are no part of its rollout.
     let pods =
         current_pods(state, kubernetes).filter(|pod| pod.created.plus(SECOND) >= deployed_from(record));
     let Some(pod) = newest_pod(pods) else { return };
@@ -204,10 +208,10 @@ pub(crate) fn follow_rollout(state: &mut State, name: &ResourceName) {
     let (own, known): (Vec<&Stage>, Vec<&Stage>) =
         record.stages.iter().partition(|stage| stage.stage < StageKind::Schedule);
     let deploy = record.stages.iter().find(|stage| stage.is_deployment());
-    // Before anything is known of it: the pod was made as soon as the objects were there.
-    let made =
+    // As long as the pod is unknown, assume that it was created as soon as the objects were applied.
+    let created =
         deploy.and_then(|stage| stage.end).map(|end| Stage { begin: end, end: None, ..stages[0].clone() });
-    let known: Vec<&Stage> = known.into_iter().chain(&made).collect();
+    let known: Vec<&Stage> = known.into_iter().chain(&created).collect();
     refine(&mut stages, &known, deployed_from(record), state.now);
     let all: Vec<Stage> = own.into_iter().cloned().chain(stages).collect();
     if all == record.stages {
@@ -219,10 +223,10 @@ pub(crate) fn follow_rollout(state: &mut State, name: &ResourceName) {
     if let Some(resource) = state.resources.get_mut(name) {
         resource.rollout = (!complete).then(|| Box::new(record.clone()));
     }
-    state.tell_record(name, record);
+    state.publish_record(name, record);
 }
 
-/// Kubernetes tells its times in whole seconds.
+/// The resolution of timestamps in Kubernetes.
 const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
 
 fn deployed_from(record: &UpdateRecord) -> Timestamp {
@@ -230,14 +234,14 @@ fn deployed_from(record: &UpdateRecord) -> Timestamp {
     deploy.map_or(record.begin, |stage| stage.begin)
 }
 
-/// A time that the cluster tells means some moment of that second. When lilt saw it in the same second, that moment is closer;
-/// and nothing begins before what came before it has ended.
+/// Refines timestamps of the cluster, which have a resolution of one second. A time that lilt observed within
+/// the same second is more precise. No stage begins before the previous one has ended.
 fn refine(stages: &mut [Stage], known: &[&Stage], deployed: Timestamp, now: Timestamp) {
-    let moment = |told: Timestamp, known: Option<Timestamp>| {
-        let is_in = |time: &Timestamp| *time >= told && *time < told.plus(SECOND);
-        match told.truncated() == told {
-            true => known.filter(is_in).unwrap_or(if is_in(&now) { now } else { told }),
-            false => told,
+    let moment = |reported: Timestamp, known: Option<Timestamp>| {
+        let is_in = |time: &Timestamp| *time >= reported && *time < reported.plus(SECOND);
+        match reported.truncated() == reported {
+            true => known.filter(is_in).unwrap_or(if is_in(&now) { now } else { reported }),
+            false => reported,
         }
     };
     let mut earliest = deployed;
@@ -280,7 +284,7 @@ fn rollout(pod: &Pod, notices: &Notices) -> Vec<Stage> {
     stages
 }
 
-/// A line of the log for a hold that people must know of.
+/// Writes the hold of a resource to its log as a warning.
 pub(crate) fn note_hold(state: &mut State, name: &ResourceName) {
     let words = state.resources.get(name).and_then(|it| it.hold.as_ref()).map(crate::Hold::words);
     if let Some(words) = words {
@@ -289,7 +293,7 @@ pub(crate) fn note_hold(state: &mut State, name: &ResourceName) {
 }
 
 impl ResourceState {
-    /// When the last update ended.
+    /// Returns when the last update ended.
     pub(crate) fn last_end(&self) -> Option<Timestamp> {
         self.last().map(|last| last.finished)
     }

@@ -1,4 +1,4 @@
-//! Whether `ci` is done.
+//! The result of `ci`.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use crate::state::{ClusterState, State, TiltfileState};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everything that comes up by itself is up.
+    /// All resources that start automatically are ready.
     Ready,
     Broken {
         resource: ResourceName,
         cause: String,
     },
-    /// It took too long; what is not ready yet, and how far that is.
+    /// The timeout has passed: the resources that are not ready, with their progress.
     TimedOut {
         after: Duration,
         waiting: Vec<(ResourceName, String)>,
     },
 }
 
-/// None: not yet known.
+/// Returns the result of `ci`; none while it is not known.
 pub fn verdict(state: &State) -> Option<Verdict> {
     if let Some(failure) = &state.tiltfile.failure {
         return Some(Verdict::Broken { resource: ResourceName::tiltfile(), cause: failure.to_string() });
@@ -35,7 +35,7 @@ pub fn verdict(state: &State) -> Option<Verdict> {
     if let Some(failure) = unreached.find_map(|(_, cluster)| cluster.failure.as_ref()) {
         return Some(Verdict::Broken { resource: ResourceName::tiltfile(), cause: failure.to_string() });
     }
-    let loaded = state.tiltfile.loaded && !state.is_loading() && !state.objects.are_coming();
+    let loaded = state.tiltfile.loaded && !state.is_loading() && !state.objects.are_loading();
     if loaded && state.settled.waiting.is_empty() {
         return Some(Verdict::Ready);
     }

@@ -84,7 +84,7 @@ impl PodReport {
     }
 
     fn show_notices(&mut self, context: &Context, pod: &Pod, notices: &Notices) {
-        let fresh = notices.since(std::mem::replace(&mut self.notices, notices.told()));
+        let fresh = notices.since(std::mem::replace(&mut self.notices, notices.total()));
         let is_new = |notice: &&Notice| notice.at >= context.started.truncated();
         for notice in fresh.iter().filter(is_new).filter(|notice| is_shown(notice)) {
             let level = if notice.warning { Level::Warn } else { Level::Info };

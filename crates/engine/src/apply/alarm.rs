@@ -1,10 +1,10 @@
-//! Times that the session waits for.
+//! Alarms: times that the session waits for.
 
 use lilt_model::settings::CiSettings;
 
 use crate::state::{Mode, State};
 
-/// Looks again at whatever has waited for this time.
+/// Evaluates everything whose alarm is due.
 pub(super) fn woke(state: &mut State) {
     while let Some((at, whose)) = state.alarms.first().cloned().filter(|(at, _)| *at <= state.now) {
         state.alarms.remove(&(at, whose.clone()));
@@ -27,7 +27,7 @@ pub(super) fn woke(state: &mut State) {
     state.touch_session();
 }
 
-/// How long `ci` may take: what the Tiltfile says, else the command line.
+/// Applies the timeout of `ci`: that of the Tiltfile, or else that of the command line.
 pub(super) fn limit_ci(state: &mut State) {
     if state.options.mode != Mode::Ci || state.timed_out {
         return;

@@ -1,4 +1,4 @@
-//! A cluster as a whole.
+//! Handles events of a cluster as a whole.
 
 use lilt_model::cluster::{ClusterAddress, ClusterInfo};
 use lilt_model::log::Level;
@@ -21,7 +21,7 @@ pub(super) fn connected(state: &mut State, name: &ClusterName, info: ClusterInfo
     objects::cluster_connected(state);
 }
 
-/// A connection attempt failed. `address`: the cluster that kubeconfig selects, if it selects one.
+/// Records a failed connection attempt. `address`: the cluster that kubeconfig selects, if it selects one.
 pub(super) fn connection_failed(
     state: &mut State,
     name: &ClusterName,
@@ -71,7 +71,7 @@ pub(super) fn reconnect(state: &mut State) {
     }
 }
 
-/// Everything that lives in the cluster may wait for it.
+/// Touches all resources of the cluster, which may wait for it.
 fn touch_deployed(state: &mut State, cluster: &ClusterName) {
     let is_there = |name: &&ResourceName| state.cluster_of(name) == *cluster;
     let deployed = state.resources.iter().filter(|(_, resource)| resource.kubernetes().is_some());

@@ -1,7 +1,7 @@
-//! Objects that somebody deleted or changed behind our back.
+//! Drift: applied objects that somebody else deleted or changed.
 //!
-//! A mark that is not the one an object had when it was applied makes it suspect; what differs from its manifest is
-//! then looked at (`Task::Inspect`). What others fill in is no drift.
+//! An object whose fingerprint differs from the one after its apply becomes a suspect. `Task::Inspect` then
+//! compares it with its manifest. Fields that the manifest does not set are no drift.
 
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::log::Level;
@@ -11,12 +11,13 @@ use lilt_model::{ClusterName, ResourceName};
 use crate::event::{Deployed, Drift};
 use crate::state::{KubernetesState, ResourceState, State};
 
-/// Of what a command deploys, each object has a watch of its own, as nothing marks them as ours.
-const MOST_ALONE: usize = 50;
-/// Who keeps changing it back would keep us updating for ever.
-const MOST_CORRECTIONS: u32 = 5;
+/// Objects deployed by a command carry no label of lilt, so each needs a watch of its own. With more objects
+/// than this, only workloads are watched.
+const MAX_SINGLE_OBJECT_WATCHES: usize = 50;
+/// The maximum number of corrections in a row: another controller may keep reverting them.
+const MAX_CORRECTIONS: u32 = 5;
 
-/// All objects of a scope; ours that are not among them are gone.
+/// Handles the list of all objects of a scope. Applied objects that are not in the list are gone.
 pub(super) fn listed(state: &mut State, scope: &ObjectScope, objects: Vec<(String, String)>) {
     let missing: Vec<ObjectRef> = state
         .clusters
@@ -27,10 +28,10 @@ pub(super) fn listed(state: &mut State, scope: &ObjectScope, objects: Vec<(Strin
         .cloned()
         .collect();
     for object in missing {
-        saw(state, &scope.cluster, object, None);
+        record_observed(state, &scope.cluster, object, None);
     }
-    for (name, mark) in objects {
-        saw(state, &scope.cluster, scope.object(&name), Some(mark));
+    for (name, fingerprint) in objects {
+        record_observed(state, &scope.cluster, scope.object(&name), Some(fingerprint));
     }
 }
 
@@ -38,25 +39,25 @@ fn is_in(scope: &ObjectScope, object: &ObjectRef) -> bool {
     scope.object(&object.name) == *object && scope.name.as_ref().is_none_or(|name| *name == object.name)
 }
 
-pub(super) fn changed(state: &mut State, scope: &ObjectScope, name: &str, mark: String) {
-    saw(state, &scope.cluster, scope.object(name), Some(mark));
+pub(super) fn changed(state: &mut State, scope: &ObjectScope, name: &str, fingerprint: String) {
+    record_observed(state, &scope.cluster, scope.object(name), Some(fingerprint));
 }
 
-pub(super) fn gone(state: &mut State, scope: &ObjectScope, name: &str, mark: &str) {
+pub(super) fn gone(state: &mut State, scope: &ObjectScope, name: &str, fingerprint: &str) {
     let object = scope.object(name);
-    // One that was replaced is not gone; that it went may be heard late.
-    let uid = mark.split(':').next().unwrap_or_default();
+    // The deletion of an object that was replaced may be reported after its replacement.
+    let uid = fingerprint.split(':').next().unwrap_or_default();
     let applied = &state.clusters.get(&scope.cluster).applied;
     let known = applied.get(&object).and_then(|name| state.resources.get(name));
     let known = known.and_then(ResourceState::kubernetes).and_then(|it| it.deployed.as_ref());
     let ours = known.into_iter().flat_map(|deployed| &deployed.objects).find(|(it, _)| *it == object);
     if ours.is_some_and(|(_, known)| known.as_str() == uid) {
-        saw(state, &scope.cluster, object, None);
+        record_observed(state, &scope.cluster, object, None);
     }
 }
 
-/// None: it is not there.
-fn saw(state: &mut State, cluster: &ClusterName, object: ObjectRef, mark: Option<String>) {
+/// Records the observed fingerprint of an applied object; none if the object does not exist.
+fn record_observed(state: &mut State, cluster: &ClusterName, object: ObjectRef, fingerprint: Option<String>) {
     if state.settings.drift == DriftPolicy::Ignore {
         return;
     }
@@ -66,22 +67,24 @@ fn saw(state: &mut State, cluster: &ClusterName, object: ObjectRef, mark: Option
     let failed = resource.last().is_some_and(|last| last.failure.is_some());
     let Some(kubernetes) = resource.kubernetes_mut() else { return };
     if updating {
-        kubernetes.drifting.meanwhile.insert(object, mark);
+        kubernetes.drifting.meanwhile.insert(object, fingerprint);
         return;
     }
-    match mark {
+    match fingerprint {
         None if object.kind == "Job" => {} // Done, and tidied up.
-        None => note(state, &name, object, Some(Drift::Deleted)),
-        Some(mark) if known_mark(kubernetes, &object).is_none_or(|known| *known == mark) => {
+        None => record_drift(state, &name, object, Some(Drift::Deleted)),
+        Some(fingerprint)
+            if known_fingerprint(kubernetes, &object).is_none_or(|known| *known == fingerprint) =>
+        {
             kubernetes.drifting.suspects.remove(&object);
-            note(state, &name, object, None);
+            record_drift(state, &name, object, None);
         }
-        // What an update that failed has left behind is not what its manifest says, and that was told.
+        // Objects of a failed update may differ from their manifests, and the failure was reported already.
         Some(_) if failed => {}
-        Some(mark) => {
+        Some(fingerprint) => {
             let inspection = state.next_sequence();
             if let Some(kubernetes) = state.resources.get_mut(&name).and_then(ResourceState::kubernetes_mut) {
-                kubernetes.drifting.suspects.insert(object, mark);
+                kubernetes.drifting.suspects.insert(object, fingerprint);
                 kubernetes.drifting.inspection = inspection;
             }
             state.touch(&name);
@@ -89,14 +92,14 @@ fn saw(state: &mut State, cluster: &ClusterName, object: ObjectRef, mark: Option
     }
 }
 
-fn known_mark<'k>(kubernetes: &'k KubernetesState, object: &ObjectRef) -> Option<&'k String> {
+fn known_fingerprint<'k>(kubernetes: &'k KubernetesState, object: &ObjectRef) -> Option<&'k String> {
     let deployed = kubernetes.deployed.as_ref()?;
     let at = deployed.objects.iter().position(|(known, _)| known == object)?;
     deployed.marks.get(at)
 }
 
-/// Remembers a drift or that there is none, and says so if that is news.
-fn note(state: &mut State, name: &ResourceName, object: ObjectRef, drift: Option<Drift>) {
+/// Records the drift of an object, or that there is none, and logs a change.
+fn record_drift(state: &mut State, name: &ResourceName, object: ObjectRef, drift: Option<Drift>) {
     let correct = state.settings.drift == DriftPolicy::Correct;
     let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
         return;
@@ -110,7 +113,7 @@ fn note(state: &mut State, name: &ResourceName, object: ObjectRef, drift: Option
         None => format!("{object} is again as it was applied"),
         Some(drift) => {
             let then = match kubernetes.drifting.corrections {
-                MOST_CORRECTIONS.. if correct => {
+                MAX_CORRECTIONS.. if correct => {
                     "; somebody keeps doing that, so it is left until the next update"
                 }
                 _ if correct => "; it is put right now",
@@ -142,15 +145,15 @@ pub(super) fn inspected(
     }
     let suspects = std::mem::take(&mut kubernetes.drifting.suspects);
     for (object, drift) in found {
-        // It is what we want, only another version of it: from now on it is known by that one.
-        if let (None, Some(mark)) = (&drift, suspects.get(&object))
+        // A new version without drift: its fingerprint becomes the known one.
+        if let (None, Some(fingerprint)) = (&drift, suspects.get(&object))
             && let Some(deployed) = state.resources.get_mut(name).and_then(deployed_mut)
             && let Some(at) = deployed.objects.iter().position(|(known, _)| *known == object)
             && let Some(known) = deployed.marks.get_mut(at)
         {
-            known.clone_from(mark);
+            known.clone_from(fingerprint);
         }
-        note(state, name, object, drift);
+        record_drift(state, name, object, drift);
     }
     state.touch(name);
 }
@@ -159,28 +162,28 @@ fn deployed_mut(resource: &mut ResourceState) -> Option<&mut Deployed> {
     resource.kubernetes_mut()?.deployed.as_mut()
 }
 
-/// An update has ended: what was seen meanwhile is judged by what is applied now.
+/// Evaluates what was observed during an update that has ended against the objects applied now.
 pub(super) fn update_ended(state: &mut State, name: &ResourceName) {
     let cluster = state.cluster_of(name);
     let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
         return;
     };
     kubernetes.drifting.needed = false;
-    for (object, mark) in std::mem::take(&mut kubernetes.drifting.meanwhile) {
-        // What the update itself deleted is there again, or is not ours any more.
-        if mark.is_some() {
-            saw(state, &cluster, object, mark);
+    for (object, fingerprint) in std::mem::take(&mut kubernetes.drifting.meanwhile) {
+        // Deletions are ignored: the update itself recreated the object, or no longer contains it.
+        if fingerprint.is_some() {
+            record_observed(state, &cluster, object, fingerprint);
         }
     }
 }
 
-/// Objects are ours from now on.
-pub(super) fn adopt(state: &mut State, name: &ResourceName, deployed: &Deployed) {
+/// Registers the applied objects of a resource, and the scopes to watch them in.
+pub(super) fn record_applied(state: &mut State, name: &ResourceName, deployed: &Deployed) {
     let labelled = deployed.is_labelled();
     let cluster_name = state.cluster_of(name);
     let cluster = state.clusters.get_mut(&cluster_name);
     let before = cluster.scopes.len();
-    let all = labelled || deployed.objects.len() <= MOST_ALONE;
+    let all = labelled || deployed.objects.len() <= MAX_SINGLE_OBJECT_WATCHES;
     for (object, _) in deployed.objects.iter().filter(|(object, _)| all || is_workload(object)) {
         if cluster.applied.insert(object.clone(), name.clone()).is_none() {
             *cluster.scopes.entry(ObjectScope::of(&cluster_name, object, labelled)).or_default() += 1;
@@ -191,13 +194,13 @@ pub(super) fn adopt(state: &mut State, name: &ResourceName, deployed: &Deployed)
     }
 }
 
-/// Of many, those that run are missed when they are gone.
+/// Returns whether an object runs pods. Of many objects, only these are watched.
 fn is_workload(object: &ObjectRef) -> bool {
     matches!(object.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet" | "Pod")
 }
 
-/// And no longer are.
-pub(super) fn disown(state: &mut State, name: &ResourceName) {
+/// Unregisters the applied objects of a resource and forgets their drift.
+pub(super) fn forget_applied(state: &mut State, name: &ResourceName) {
     let cluster_name = state.cluster_of(name);
     let State { resources, clusters, .. } = state;
     let cluster = clusters.get_mut(&cluster_name);
@@ -226,7 +229,7 @@ pub(super) fn disown(state: &mut State, name: &ResourceName) {
     }
 }
 
-/// Applies a changed policy: what is ignored from now on is forgotten.
+/// Applies a changed drift policy. With `Ignore`, known drift is forgotten.
 pub(super) fn policy_changed(state: &mut State) {
     state.touch_session();
     if state.settings.drift != DriftPolicy::Ignore {
@@ -242,24 +245,26 @@ pub(super) fn policy_changed(state: &mut State) {
     }
 }
 
-/// Whether what was found is to be put right without being asked.
+/// Returns whether drift of a resource is to be corrected automatically.
 pub(crate) fn corrects(state: &State, resource: &ResourceState) -> bool {
     let Some(drifting) = resource.kubernetes().map(|kubernetes| &kubernetes.drifting) else { return false };
     if drifting.found.is_empty() {
         return false;
     }
-    let wanted = state.settings.drift == DriftPolicy::Correct && drifting.corrections < MOST_CORRECTIONS;
+    let wanted = state.settings.drift == DriftPolicy::Correct && drifting.corrections < MAX_CORRECTIONS;
     (wanted && !has_failed(state, resource)) || drifting.needed
 }
 
-/// What failed is not tried again by itself, but once its namespace is there again.
+/// Returns whether the last update failed and must not be retried automatically. It is retried once
+/// `uncategorized`, which contains its namespace, was deployed successfully after it.
 fn has_failed(state: &State, resource: &ResourceState) -> bool {
     let base = state.resources.get(ResourceName::UNCATEGORIZED).and_then(ResourceState::last);
     let failed = resource.last().filter(|last| last.failure.is_some());
     failed.is_some_and(|last| base.is_none_or(|base| base.failure.is_some() || base.id < last.id))
 }
 
-/// Whether namespaces or definitions of kinds were deleted behind our back, which another deployment may need.
+/// Returns whether namespaces or custom resource definitions that a deployment may need were deleted in the
+/// cluster.
 pub(crate) fn lacks_base(state: &State, resource: &ResourceState) -> bool {
     !resource.spec.name.is_uncategorized()
         && state
@@ -270,8 +275,8 @@ pub(crate) fn lacks_base(state: &State, resource: &ResourceState) -> bool {
             .is_some_and(|base| base.drifting.lacks_objects() && !base.drifting.needed)
 }
 
-/// They are put right first.
-pub(crate) fn ask_for_base(state: &mut State) {
+/// Requests an update of `uncategorized`, which restores them.
+pub(crate) fn request_base(state: &mut State) {
     let base = state.resources.get_mut(ResourceName::UNCATEGORIZED).and_then(ResourceState::kubernetes_mut);
     if let Some(base) = base {
         base.drifting.needed = true;

@@ -1,4 +1,4 @@
-//! Images that updates have built.
+//! Images built by updates, and changes to images that resources share.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,7 +14,8 @@ use crate::schedule::{is_same, live_updates_above, sharers};
 use crate::state::{BuiltImage, KubernetesState, ResourceState, RunningUpdate, Save, State, UpdateKind};
 use crate::task::{ImageJob, UpdateJob};
 
-/// Every resource with the same image may use it, also this one, should its update be given up.
+/// Makes a built image available to all resources with the same image, including this one in case its update
+/// is cancelled.
 pub(super) fn built(state: &mut State, name: &ResourceName, id: u64, image: &ImageName, reference: String) {
     let destination = state.destination(&state.cluster_of(name));
     let update = state.resources.get_mut(name).and_then(|resource| resource.update.as_mut());
@@ -50,7 +51,7 @@ fn reused<'a>(jobs: &'a [ImageJob], image: &ImageName) -> Option<&'a String> {
     })
 }
 
-/// The images that an update used, and that its resource did not have before.
+/// Returns the images that an update reused from other resources.
 pub(super) fn taken_over(state: &KubernetesState, update: &RunningUpdate) -> Vec<(ImageName, String)> {
     let UpdateKind::Job(job) = &update.kind else { return Vec::new() };
     let UpdateJob::Deploy(job) = &**job else { return Vec::new() };
@@ -64,8 +65,10 @@ pub(super) fn taken_over(state: &KubernetesState, update: &RunningUpdate) -> Vec
     job.images.iter().filter_map(new).collect()
 }
 
-/// The number of a save. Resources that share an image hear of it one after the other: for all of them it is the same
-/// save, or what the first of them builds would be built again.
+/// Returns the sequence number of a save.
+///
+/// Resources that share an image report the same save one after the other. They must get the same number, or
+/// the image that the first of them builds would be built again.
 pub(crate) fn save(
     state: &mut State,
     name: &ResourceName,
@@ -74,33 +77,34 @@ pub(crate) fn save(
     written: Option<Timestamp>,
 ) -> u64 {
     let known = |save: &&mut Save| Some(save.written) == written && save.paths == paths;
-    let mut heard = BTreeSet::new();
+    let mut seen_by = BTreeSet::new();
     if let Some(save) = state.saves.get_mut(image).filter(known) {
-        if save.heard.insert(name.clone()) {
+        if save.seen_by.insert(name.clone()) {
             return save.sequence;
         }
-        heard.clone_from(&save.heard);
+        seen_by.clone_from(&save.seen_by);
     }
     let sequence = state.next_sequence();
     if let Some(written) = written.filter(|_| state.sharing.contains_key(image)) {
-        // Files were written again so soon that the time does not tell: the others may have heard of both at once.
-        for other in heard.iter().filter(|other| *other != name) {
+        // The files were written twice within the resolution of their times: the other watches may have
+        // reported both saves at once.
+        for other in seen_by.iter().filter(|other| *other != name) {
             if let Some(resource) = state.resources.get_mut(other) {
                 let changes = paths.iter().map(|path| (path.clone().into(), sequence));
-                note(resource, image, changes, &Existence::default());
+                record_changes(resource, image, changes, &Existence::default());
                 state.touch(other);
             }
         }
-        heard.insert(name.clone());
-        let save = Save { paths: paths.to_vec(), written, sequence, heard };
+        seen_by.insert(name.clone());
+        let save = Save { paths: paths.to_vec(), written, sequence, seen_by };
         state.saves.insert(image.clone(), save);
     }
     sequence
 }
 
-/// A change to a shared image is one for all of its resources. Those that watch it hear of it themselves; one that does
-/// not watch it yet would use what another built before the change.
-pub(crate) fn tell_blind(
+/// Records changes of a shared image for the resources that do not watch it yet. Without this, they would use
+/// an image from before the change.
+pub(crate) fn propagate_to_unwatched_sharers(
     state: &mut State,
     name: &ResourceName,
     image: &ImageName,
@@ -111,16 +115,17 @@ pub(crate) fn tell_blind(
         let Some(resource) = state.resources.get_mut(&other).filter(|resource| !resource.disabled) else {
             continue;
         };
-        if !is_blind(resource, image) {
+        if !lacks_ready_watch(resource, image) {
             continue;
         }
-        note(resource, image, changes.clone(), &Existence::default());
+        record_changes(resource, image, changes.clone(), &Existence::default());
         state.touch(&other);
     }
 }
 
-/// Files of an image changed. Containers run what is built on it, and may take its changes, too.
-pub(crate) fn note(
+/// Records changed files of an image, also for the images built on it: their live updates may copy these
+/// files.
+pub(crate) fn record_changes(
     resource: &mut ResourceState,
     image: &ImageName,
     changes: impl Iterator<Item = (ChangedPath, u64)> + Clone,
@@ -136,7 +141,7 @@ pub(crate) fn note(
     }
 }
 
-fn is_blind(resource: &ResourceState, image: &ImageName) -> bool {
+fn lacks_ready_watch(resource: &ResourceState, image: &ImageName) -> bool {
     let watches = |(id, watch): (&WatchId, &FileWatch)| {
         matches!(id, WatchId::Image(_, name) if name == image) && watch.is_ready()
     };

@@ -1,4 +1,4 @@
-//! The Tiltfile: when it is loaded, and what a new project changes.
+//! Loads of Tiltfiles, and the changes of a new project.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ use crate::task::{CleanupReason, Leftovers};
 use crate::telemetry;
 use crate::timeline;
 
-/// Starts a load. One that runs is given up: it reads what is outdated.
+/// Starts a load. A running load is cancelled, because it reads outdated files.
 pub(crate) fn request(state: &mut State, name: &ResourceName) {
     let id = state.next_sequence();
     let now = state.now;
@@ -45,7 +45,7 @@ pub(crate) fn request(state: &mut State, name: &ResourceName) {
         Cause::Files(changed)
     };
     tiltfile.hold = None;
-    // One that does not end can be fixed while it runs.
+    // Its files are watched while it runs, so that a load that does not end can be fixed.
     if tiltfile.watch.files().is_empty() {
         tiltfile.watch.add_entries(vec![tiltfile.path.clone()]);
     }
@@ -61,7 +61,7 @@ fn touch(state: &mut State, name: &ResourceName) {
     objects::touch_tiltfile(state, name);
 }
 
-/// The same because files changed, unless loading is what changes them.
+/// Starts a load because files changed, unless loads themselves change them.
 pub(crate) fn request_for_changes(state: &mut State, name: &ResourceName) {
     let Some(tiltfile) = state.tiltfile_named(name).filter(|it| it.triggers.follows_files) else { return };
     if is_manual(state, name) {
@@ -88,12 +88,12 @@ pub(crate) fn request_for_changes(state: &mut State, name: &ResourceName) {
     request(state, name);
 }
 
-/// Whether changes to its files wait for a trigger.
+/// Returns whether changes of its files wait for a manual trigger.
 fn is_manual(state: &State, name: &ResourceName) -> bool {
     state.trigger_modes.get(name) == Some(&TriggerMode::Manual)
 }
 
-/// Its mode is another: in automatic mode, what changed meanwhile is loaded.
+/// Handles a changed trigger mode: in automatic mode, pending changes are loaded.
 pub(super) fn follow_mode(state: &mut State, name: &ResourceName) {
     let waits = |tiltfile: &TiltfileState| matches!(tiltfile.hold, Some(Hold::Trigger { .. }));
     if !is_manual(state, name)
@@ -110,7 +110,7 @@ fn changed_files(state: &State, name: &ResourceName) -> Vec<String> {
     changes.map(|path| state.shown(path)).collect()
 }
 
-/// Shows what a load does that takes long, and watches the files that it runs: fixing one of them ends it.
+/// Shows the activity of a load that takes long, and watches the files that it runs: a fix restarts the load.
 pub(super) fn is_slow(state: &mut State, id: u64, activity: String, files: Vec<PathBuf>) {
     let loading = |tiltfile: &TiltfileState| tiltfile.loading.as_ref().is_some_and(|load| load.id == id);
     let Some((name, _)) = state.all_tiltfiles().find(|(_, tiltfile)| loading(tiltfile)) else { return };
@@ -154,7 +154,7 @@ pub(super) fn ended(
     timeline::record_load(state, &name, &load, Some(&failure));
     touch(state, &name);
     if let Ok(project) = outcome {
-        adopt(state, &name, *project, &changed);
+        apply_project(state, &name, *project, &changed);
     }
     // They waited for this load.
     let waiting: Vec<ResourceName> = state.queue.names().cloned().collect();
@@ -163,7 +163,7 @@ pub(super) fn ended(
     }
 }
 
-/// A name means one thing in the whole session.
+/// Returns the failure of a project that declares a name of another Tiltfile: names are unique in a session.
 fn conflict(state: &State, tiltfile: &ResourceName, project: &Project) -> Option<Failure> {
     project.resources.iter().find_map(|resource| {
         let name = &resource.name;
@@ -186,7 +186,7 @@ pub(crate) fn broke(state: &mut State, name: &ResourceName, failure: Failure) {
     }
 }
 
-/// A Tiltfile is gone, and all that it declared.
+/// Removes a Tiltfile and everything it declared.
 pub(crate) fn forget(state: &mut State, name: &ResourceName) {
     if state.tiltfiles.remove(name).is_none() {
         return;
@@ -199,7 +199,7 @@ pub(crate) fn forget(state: &mut State, name: &ResourceName) {
     link_dependencies(state);
     link_images(state);
     switch::note_cluster(state);
-    objects::set_declared(state, name, &[]);
+    objects::apply_tiltfile_objects(state, name, &[]);
     hide_secrets(state);
     state.touch(name);
     state.touch_session();
@@ -214,8 +214,9 @@ fn hide_secrets(state: &mut State) {
     }
 }
 
-/// Makes the project the truth: new resources begin, missing ones end, changed ones are updated, the rest go on.
-fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, changed: &[String]) {
+/// Applies a loaded project: adds new resources, removes missing ones, updates changed ones and keeps the
+/// rest.
+fn apply_project(state: &mut State, tiltfile: &ResourceName, mut project: Project, changed: &[String]) {
     let api_objects = std::mem::take(&mut project.api_objects);
     let Some(loaded) = state.tiltfile_named_mut(tiltfile) else { return };
     let args_changed = std::mem::take(&mut loaded.args_changed);
@@ -250,13 +251,13 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
         }
         let order = u32::try_from(index + 1).unwrap_or(u32::MAX).saturating_add(before);
         let name = resource.name.clone();
-        // What people switched by hand stays as it is until the arguments become others, as in Tilt.
+        // What users enabled or disabled stays so until the arguments change, as in Tilt.
         let known = state.resources.get(&name).map(|known| !known.disabled).filter(|_| !args_changed);
         let enable = known.unwrap_or_else(|| enabled.as_ref().is_none_or(|all| all.contains(&name)));
         define(state, tiltfile, resource, order, changed);
         switch::set(state, &name, enable);
     }
-    // An object that moved to another resource is not deleted with its former one.
+    // An object that moved to another resource is not deleted with the former one.
     for cleanup in state.cleanups.values_mut().filter(|cleanup| cleanup.reason == CleanupReason::Unnamed) {
         let Leftovers { cluster, objects, .. } = &mut cleanup.leftovers;
         let named = |object| still_named.contains(&(cluster.clone(), object));
@@ -269,12 +270,13 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
     link_dependencies(state);
     link_images(state);
     switch::note_cluster(state);
-    objects::set_declared(state, tiltfile, &api_objects);
+    objects::apply_tiltfile_objects(state, tiltfile, &api_objects);
     live_update::touch_objects(state);
     alarm::limit_ci(state);
 }
 
-/// Those of the main Tiltfile come first, those of another after all that are there.
+/// Returns the first order number: resources of the main Tiltfile come first, those of others after all
+/// existing ones.
 fn first_order(state: &State, tiltfile: &ResourceName) -> u32 {
     if tiltfile.is_tiltfile() {
         return 0;
@@ -337,7 +339,7 @@ fn define(state: &mut State, tiltfile: &ResourceName, resource: Resource, order:
     }
 }
 
-/// Whether the one can become the other; one that moves to another cluster is a new one there.
+/// Returns whether a resource can be changed in place. One that moves to another cluster is replaced.
 fn is_of_a_kind(old: &Body, new: &Body) -> bool {
     match (old, new) {
         (Body::Kubernetes(old), Body::Kubernetes(new)) => old.cluster == new.cluster,
@@ -345,7 +347,7 @@ fn is_of_a_kind(old: &Body, new: &Body) -> bool {
     }
 }
 
-/// Whether what runs no longer is what the Tiltfile says.
+/// Returns whether a changed definition requires an update.
 fn asks_for_update(old: &Body, new: &Body) -> bool {
     match (old, new) {
         (Body::Local(old), Body::Local(new)) => old.update != new.update || old.serve != new.serve,
@@ -371,8 +373,8 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
     }
 }
 
-/// Whether pods that are made for the live updates of one take those of the other: the agent in them knows places and
-/// ways.
+/// Returns whether pods created for the live updates of one also accept those of the other: their agent
+/// depends on paths and methods.
 fn takes_updates_alike(old: &KubernetesResource, new: &KubernetesResource) -> bool {
     let way = |image: &ImageTarget| {
         let update = image.live_update.as_ref()?;
@@ -383,7 +385,7 @@ fn takes_updates_alike(old: &KubernetesResource, new: &KubernetesResource) -> bo
     old.without_agent == new.without_agent && old.images.iter().map(way).eq(new.images.iter().map(way))
 }
 
-/// Keeps what is known of images whose recipe is unchanged.
+/// Keeps the state of images whose definition is unchanged.
 pub(super) fn define_images(resource: &mut ResourceState, old: Option<&KubernetesResource>) {
     let spec = Arc::clone(&resource.spec);
     let (Body::Kubernetes(new), Some(state)) = (&spec.body, resource.kubernetes_mut()) else { return };
@@ -406,8 +408,7 @@ pub(super) fn define_images(resource: &mut ResourceState, old: Option<&Kubernete
     state.images = kept;
 }
 
-/// Keeps watches whose files are the same.
-/// The files whose changes concern a resource.
+/// Returns the file watches that a resource needs.
 pub(crate) fn wanted_watches(resource: &ResourceState) -> Vec<(WatchId, FileSet)> {
     let name = &resource.spec.name;
     let wanted: Vec<(WatchId, FileSet)> = match &resource.spec.body {
@@ -433,7 +434,7 @@ pub(super) fn define_watches(resource: &mut ResourceState, version: u64) {
 }
 
 fn remove(state: &mut State, name: &ResourceName) {
-    update::disown(state, name);
+    update::forget_deployed(state, name);
     outage::forget(state, name);
     port_forward::forget(state, &Owner::from(name));
     command::stop(state, &Owner::from(name));
@@ -457,24 +458,25 @@ fn remove(state: &mut State, name: &ResourceName) {
     clean_up(state, name, may_be_applied(&resource), CleanupReason::Unnamed);
 }
 
-/// What a resource may have in the cluster.
+/// Returns what a resource may have in the cluster.
 pub(super) fn may_be_applied(resource: &ResourceState) -> Leftovers {
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
         return Leftovers::default();
     };
     let mut objects = kubernetes.applied().to_vec();
-    // An update that is cut off may have applied them already.
+    // A cancelled update may have applied them already.
     if resource.update.is_some() {
         let new = spec.objects.iter().filter(|object| !kubernetes.applied().contains(object));
         objects.extend(new.cloned().collect::<Vec<_>>());
     }
-    // Also one that failed may have done a part of its work.
+    // A failed update may have done a part of its work, too.
     let command = spec.custom_deploy.as_ref().filter(|_| resource.started_once);
     let command = command.map(|deploy| deploy.delete.clone());
     Leftovers { cluster: spec.cluster.clone(), objects, command }
 }
 
-/// Deletes what a resource has deployed and is no longer wanted. Gives the number of the deletion, if there is one.
+/// Deletes what a resource has deployed and is no longer wanted. Returns the number of the deletion, if there
+/// is one.
 pub(crate) fn clean_up(
     state: &mut State,
     name: &ResourceName,
@@ -492,13 +494,13 @@ pub(crate) fn clean_up(
     Some(cleanup)
 }
 
-/// Tilt's word for what outlives the session that deployed it.
+/// Returns whether an object outlives the session, as with Tilt's `down-policy`.
 fn is_kept(object: &Value) -> bool {
     let policy = object.pointer("/metadata/annotations/tilt.dev~1down-policy").and_then(Value::as_str);
     policy == Some("keep")
 }
 
-/// A deletion ended, or is no longer needed.
+/// Handles the end of a deletion, or that it is no longer needed.
 pub(super) fn cleaned_up(state: &mut State, cleanup: u64) {
     let Some(Cleanup { resource, .. }) = state.cleanups.remove(&cleanup) else { return };
     objects::apply_cleaned_up(state, cleanup);
@@ -542,10 +544,10 @@ fn link_images(state: &mut State) {
     }
     sharing.retain(|_, resources| resources.len() > 1);
     state.saves.retain(|image, _| sharing.contains_key(image));
-    // What is told of shared images names all that share them.
-    let told: BTreeSet<ResourceName> =
+    // The objects of shared images name all resources that share them.
+    let affected: BTreeSet<ResourceName> =
         sharing.values().chain(state.sharing.values()).flatten().cloned().collect();
-    told.iter().for_each(|name| state.touch(name));
+    affected.iter().for_each(|name| state.touch(name));
     state.sharing = sharing;
     // What they wait for may be gone.
     let waits = |resource: &ResourceState| matches!(resource.hold, Some(Hold::Image { .. }));

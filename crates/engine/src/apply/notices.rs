@@ -1,4 +1,4 @@
-//! What the cluster reports about pods and about the objects that make them.
+//! Handles notices of the cluster about pods and about the objects that create them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use lilt_model::{ClusterName, Failure, ResourceName, Uid};
 use super::pods::resources_of;
 use crate::state::{ResourceState, State};
 
-/// Notices about what is not known yet: an object's may come before the answer to its apply.
+/// The maximum number of notices about unknown pods and objects: a notice may arrive before the result of the
+/// apply.
 const UNCLAIMED: usize = 256;
 
 pub(super) fn noticed(state: &mut State, notice: Notice) {
@@ -56,7 +57,7 @@ fn about_resource(state: &mut State, name: &ResourceName, notice: Notice) {
     state.touch(name);
 }
 
-/// A pod has come: what was told of it before.
+/// Assigns earlier notices to a new pod.
 pub(super) fn claim_pod(state: &mut State, pod: &PodRef) {
     if state.pods.unclaimed.is_empty() {
         return;
@@ -68,7 +69,7 @@ pub(super) fn claim_pod(state: &mut State, pod: &PodRef) {
     }
 }
 
-/// Objects were applied: what was told of them and of what they own before.
+/// Assigns earlier notices to applied objects and to what they own.
 pub(super) fn claim_objects(state: &mut State, name: &ResourceName, uids: &[Uid]) {
     let ours = |notice: &Notice| match &notice.about {
         Subject::Object { uids: found, .. } => found.iter().any(|uid| uids.contains(uid)),
@@ -86,7 +87,7 @@ fn take(state: &mut State, wanted: impl Fn(&Notice) -> bool) -> Vec<Notice> {
     taken
 }
 
-/// The pods of a namespace may not be read.
+/// Records that the pods of a namespace may not be read.
 pub(super) fn refused(state: &mut State, cluster: &ClusterName, namespace: String, failure: Failure) {
     let concerned: Vec<ResourceName> = state
         .resources
@@ -97,13 +98,13 @@ pub(super) fn refused(state: &mut State, cluster: &ClusterName, namespace: Strin
         .collect();
     state.clusters.get_mut(cluster).refused.insert(namespace, failure);
     for name in concerned {
-        tell_unseen(state, &name);
+        report_unreadable_pods(state, &name);
         state.touch(&name);
     }
 }
 
-/// That pods of a resource cannot be seen, if it is so.
-pub(super) fn tell_unseen(state: &mut State, name: &ResourceName) {
+/// Logs a warning if pods of a resource cannot be read.
+pub(super) fn report_unreadable_pods(state: &mut State, name: &ResourceName) {
     let Some(kubernetes) = state.resources.get(name).and_then(ResourceState::kubernetes) else { return };
     let refused = state
         .clusters
@@ -117,7 +118,7 @@ pub(super) fn tell_unseen(state: &mut State, name: &ResourceName) {
     }
 }
 
-/// They can be read now.
+/// Records that the pods of a namespace can be read now.
 pub(super) fn allowed(state: &mut State, cluster: &ClusterName, namespace: &str) {
     if state.clusters.get_mut(cluster).refused.remove(namespace).is_none() {
         return;

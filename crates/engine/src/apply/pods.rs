@@ -1,4 +1,4 @@
-//! Pods come, change and go; some are ours.
+//! Handles pods that are created, changed or deleted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::objects;
 use crate::schedule::is_starting;
 use crate::state::{ResourceState, State};
 
-/// All pods of a namespace: what is not among them is gone.
+/// Handles the complete list of pods of a namespace. Known pods that are not in it are gone.
 pub(super) fn listed(state: &mut State, cluster: &ClusterName, namespace: &str, pods: Vec<Pod>) {
     notices::allowed(state, cluster, namespace);
     let present: BTreeSet<PodRef> = pods.iter().map(Pod::reference).collect();
@@ -73,7 +73,8 @@ pub(super) fn gone(state: &mut State, reference: &PodRef) {
     }
 }
 
-/// What may have been applied to make this pod: its owners, or the bare pod itself.
+/// Returns the uids of the objects that may have been applied for this pod: its owners, or the bare pod
+/// itself.
 fn uids_of(pod: &Pod) -> impl Iterator<Item = &Uid> {
     pod.owners.iter().chain(std::iter::once(&pod.uid))
 }
@@ -95,7 +96,7 @@ fn selects(state: &State, name: &ResourceName, pod: &Pod) -> bool {
     spec.extra_pod_selectors.iter().any(|selector| selector.iter().all(has))
 }
 
-/// After an apply: pods of these objects that were seen already.
+/// Assigns known pods of these objects to a resource after an apply.
 pub(super) fn claim_known(state: &mut State, name: &ResourceName, uids: &[Uid]) {
     let cluster = state.cluster_of(name);
     let mut pods: BTreeSet<PodRef> = BTreeSet::new();
@@ -109,7 +110,7 @@ pub(super) fn claim_known(state: &mut State, name: &ResourceName, uids: &[Uid]) 
     }
     claim(state, name, pods);
     notices::claim_objects(state, name, uids);
-    notices::tell_unseen(state, name);
+    notices::report_unreadable_pods(state, name);
 }
 
 fn claim(state: &mut State, name: &ResourceName, pods: impl IntoIterator<Item = PodRef>) {
@@ -119,13 +120,13 @@ fn claim(state: &mut State, name: &ResourceName, pods: impl IntoIterator<Item = 
     }
 }
 
-/// Keeps the list of running containers per image true.
+/// Updates the list of running containers per image.
 pub(super) fn follow_containers(state: &mut State, name: &ResourceName) {
     let State { resources, pods, .. } = state;
     let Some(resource) = resources.get_mut(name) else { return };
     let spec = Arc::clone(&resource.spec);
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&spec.body, resource.kubernetes_mut()) else { return };
-    // What another resource deployed gets its changes through that one.
+    // Pods of another resource get their changes through that one.
     let is_foreign = |pod: &Pod| {
         let of_another = |uid: &Uid| pods.owners.get(uid).is_some_and(|owner| owner != name);
         !spec.extra_pod_selectors.is_empty() && pod.template_hash.is_some() && uids_of(pod).any(of_another)
@@ -142,8 +143,9 @@ pub(super) fn follow_containers(state: &mut State, name: &ResourceName) {
     state.touch(name);
 }
 
-/// A container that crashes again and again takes no changes: those that an update could not bring are built. Once for each
-/// attempt, or a build that fails would begin anew with everything that the pod tells.
+/// Requests a build of changes that could not be copied because a container crashes repeatedly.
+///
+/// Only once per attempt, or a failing build would restart with every event of the pod.
 fn give_up_copying(state: &mut State, name: &ResourceName) {
     let Some(resource) = state.resources.get(name).filter(|it| it.update.is_none()) else { return };
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {

@@ -1,4 +1,4 @@
-//! What people and scripts ask for.
+//! Handles requests of users and scripts.
 
 use lilt_model::log::Level;
 use lilt_model::request::{Request, TriggerReason};
@@ -49,15 +49,15 @@ fn trigger(state: &mut State, name: &ResourceName, reason: TriggerReason) {
             Some(_) => resource.trigger_reason.with(reason),
             None => reason,
         };
-        // A second click before the first was served changes nothing else.
+        // A second trigger before the first was served changes nothing else.
         resource.triggered.get_or_insert(sequence);
         state.touch(name);
-        // It has the list of those that were triggered.
+        // The session lists the triggered resources.
         state.touch_session();
     }
 }
 
-/// Gives up what runs. What it was to bring is not tried again by itself.
+/// Cancels the running update. Its changes are not retried automatically.
 pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
     let failure = Failure::new(FailureKind::Cancelled, CANCELLED);
     if let Some(tiltfile) = state.tiltfile_named(name) {
@@ -69,9 +69,9 @@ pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
     }
     let Some(resource) = state.resources.get_mut(name) else { return };
     let Some(id) = resource.update.as_ref().map(|update| update.id) else {
-        // Nothing runs: what was asked for is taken back, and what was to begin again.
-        let (triggered, again) = (resource.triggered.take(), resource.again.take());
-        if triggered.is_some() || again.is_some() {
+        // Nothing runs: cancels a pending trigger and a pending retry.
+        let (triggered, pending_retry) = (resource.triggered.take(), resource.pending_retry.take());
+        if triggered.is_some() || pending_retry.is_some() {
             state.touch(name);
         }
         if triggered.is_some() {
@@ -81,7 +81,7 @@ pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
     };
     let Some(cancelled) = update::take(state, name, id) else { return };
     if let Some(resource) = state.resources.get_mut(name) {
-        resource.again = None;
+        resource.pending_retry = None;
     }
     if let Some(kubernetes) = state.resources.get_mut(name).and_then(|it| it.kubernetes_mut()) {
         live_update::cancel(kubernetes, &cancelled.kind, cancelled.snapshot);
@@ -101,7 +101,7 @@ fn set_trigger_mode(state: &mut State, name: &ResourceName, mode: TriggerMode) {
     }
 }
 
-/// The same arguments again are no reason to load, as in Tilt.
+/// Sets the Tiltfile arguments. Unchanged arguments do not reload it, as in Tilt.
 pub(crate) fn set_args(state: &mut State, name: &ResourceName, args: Vec<String>) {
     if let Some(tiltfile) = state.tiltfile_named_mut(name).filter(|tiltfile| tiltfile.args != args) {
         tiltfile.args = args;

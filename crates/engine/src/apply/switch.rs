@@ -1,4 +1,4 @@
-//! Resources are switched off and on.
+//! Enables and disables resources.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::state::{ResourceState, State};
 use crate::task::CleanupReason;
 use crate::timeline::{Outcome, record_end};
 
-/// Makes a resource enabled or disabled; nothing happens to one that is so already.
+/// Enables or disables a resource. Does nothing if it already is.
 pub(super) fn set(state: &mut State, name: &ResourceName, enable: bool) {
     let Some(resource) = state.resources.get(name) else { return };
     if resource.disabled != enable {
@@ -37,7 +37,7 @@ pub(super) fn set(state: &mut State, name: &ResourceName, enable: bool) {
     touch_sharers(state, name);
 }
 
-/// What is told of an image that others have, too, says whether all of them are switched off.
+/// Touches the resources that share an image: its objects show whether all of them are disabled.
 fn touch_sharers(state: &mut State, name: &ResourceName) {
     let Some(Body::Kubernetes(spec)) = state.resources.get(name).map(|resource| &resource.spec.body) else {
         return;
@@ -48,10 +48,10 @@ fn touch_sharers(state: &mut State, name: &ResourceName) {
     }
 }
 
-/// Nothing is kept but what the Tiltfile says: its files are not followed meanwhile, so that nothing that was
-/// built before can be relied on later.
+/// Resets everything but the definition. Its files are not watched while it is disabled, so earlier builds
+/// cannot be relied on later.
 fn switch_off(state: &mut State, name: &ResourceName) {
-    update::disown(state, name);
+    update::forget_deployed(state, name);
     outage::forget(state, name);
     port_forward::forget(state, &Owner::from(name));
     command::stop(state, &Owner::from(name));
@@ -90,12 +90,13 @@ fn switch_off(state: &mut State, name: &ResourceName) {
     state.touch(name);
 }
 
-/// With a namespace everything in it would go, of other resources and of other people too.
+/// Returns whether an object is deleted when its resource is disabled. Namespaces are kept: deleting one
+/// would also delete objects of other resources and users.
 fn goes_away(object: &Value) -> bool {
     object.get("kind").and_then(Value::as_str) != Some("Namespace")
 }
 
-/// Those that have not begun wait for it again.
+/// Makes dependents that have not started wait for it again.
 fn keep_dependents_waiting(state: &mut State, name: &ResourceName, was_ready: bool) {
     let dependents: Vec<ResourceName> = state.dependents.get(name).into_iter().flatten().cloned().collect();
     for dependent in dependents {
@@ -121,7 +122,7 @@ fn switch_on(state: &mut State, name: &ResourceName) {
     state.touch(name);
 }
 
-/// In which clusters anything lives that is enabled.
+/// Updates which clusters enabled resources and objects need.
 pub(crate) fn note_cluster(state: &mut State) {
     let deployed = state.resources.values().filter(|resource| !resource.disabled);
     let mut wanted: BTreeSet<ClusterName> = deployed
@@ -130,7 +131,7 @@ pub(crate) fn note_cluster(state: &mut State) {
             Body::Local(_) | Body::Compose(_) => None,
         })
         .collect();
-    if state.objects.want_cluster() {
+    if state.objects.need_cluster() {
         wanted.insert(ClusterName::default());
     }
     let known: Vec<ClusterName> = state.clusters.iter().map(|(name, _)| name.clone()).collect();

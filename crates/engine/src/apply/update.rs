@@ -1,4 +1,4 @@
-//! Updates end.
+//! Handles the end of updates.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::task::{CleanupReason, Leftovers};
 use crate::telemetry;
 use crate::timeline::{self, Outcome};
 
-/// Tilt's words: scripts look for them.
+/// The text of Tilt, which scripts match.
 pub(super) const CANCELLED: &str = "build canceled";
 
-/// The signal that asks a command to end.
+/// SIGTERM.
 const TERMINATED: i32 = 15;
 
 pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: UpdateOutcome) {
@@ -60,7 +60,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                 }
             }
             if outcome.failure.is_some() {
-                // What was tried is not tried again by itself.
+                // A failed attempt is not repeated automatically.
                 let images = kubernetes.images.values_mut();
                 for container in images.flat_map(|image| image.containers.values_mut()) {
                     container.record_tried(update.snapshot);
@@ -72,9 +72,10 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                     if let Some(known) = kubernetes.images.get_mut(&image.name) {
                         known.record_deployment(update.snapshot, image.live_update.as_ref());
                         if spec.custom_deploy.is_some() {
-                            // A command deploys the files as they are: new containers have them.
+                            // A deploy command uses the files as they are, so new containers contain them.
                             known.built = update.snapshot;
-                            // So have those that it made before it ended, such as a command that waits for its pods.
+                            // So do containers created before it ended, for example if the command waits for
+                            // its pods.
                             let is_new = |container: &&mut SyncContainer| {
                                 let pod = state.pods.known.get(container.pod());
                                 pod.is_some_and(|pod| pod.created >= update.started)
@@ -106,7 +107,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
     drift::update_ended(state, name);
 }
 
-/// Starts the server of a resource that was updated, or ends the one that it had.
+/// Starts the serve command of an updated resource, or stops the one that it had.
 fn restart_server(state: &mut State, name: &ResourceName, spec: &LocalResource) {
     let owner = Owner::from(name);
     let Some(command) = spec.serve.clone() else { return command::stop(state, &owner) };
@@ -114,7 +115,7 @@ fn restart_server(state: &mut State, name: &ResourceName, spec: &LocalResource) 
     command::start(state, &owner, CommandSpec { command, probe, on_exit: OnExit::Fail, resource });
 }
 
-/// The running update with this number, taken out; none if it is stale.
+/// Removes and returns the running update with this number; none if the number is stale.
 pub(crate) fn take(state: &mut State, name: &ResourceName, id: u64) -> Option<RunningUpdate> {
     let update = state.resources.get_mut(name)?.update.take_if(|update| update.id == id)?;
     state.updating.remove(name);
@@ -172,7 +173,7 @@ fn command_of<'r>(
     }
 }
 
-/// What still runs of an update that is over is asked to end.
+/// Records the end of commands that still ran when an update was cancelled.
 fn end_commands(state: &mut State, name: &ResourceName, id: u64) {
     let ended = (state.now, CommandExit::Signal(TERMINATED));
     let Some(resource) = state.resources.get_mut(name) else { return };
@@ -222,7 +223,7 @@ fn no_longer_named(before: &[Value], now: &[Value]) -> Vec<Value> {
     before.iter().filter(gone).cloned().collect()
 }
 
-/// The same where a command deploys from now on.
+/// Returns the objects of the previous deployment that the new one no longer contains.
 fn no_longer_deployed(before: &[Value], deployed: &Deployed) -> Vec<Value> {
     let gone = |object: &&Value| {
         ObjectRef::of(object).is_some_and(|old| !deployed.objects.iter().any(|(new, _)| old.means(new)))
@@ -236,8 +237,8 @@ fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
     let by_owners = spec.discovery_strategy != Some(DiscoveryStrategy::SelectorsOnly);
     let uids = deployed.objects.iter().filter(|_| by_owners).map(|(_, uid)| uid.clone());
     let uids: Vec<Uid> = uids.collect();
-    disown(state, name);
-    drift::adopt(state, name, &deployed);
+    forget_deployed(state, name);
+    drift::record_applied(state, name, &deployed);
     if !spec.extra_pod_selectors.is_empty() {
         state.pods.selecting.insert(name.clone());
     }
@@ -252,21 +253,21 @@ fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
     if let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) {
         kubernetes.completed = deployed.completed;
         kubernetes.deployed = Some(deployed);
-        // Pods of objects that were replaced are claimed anew or left alone.
+        // Pods of replaced objects are assigned again below, or not at all.
         kubernetes.pods.clear();
     }
     pods::claim_known(state, name, &uids);
 }
 
-/// Forgets which objects are this resource's.
-pub(super) fn disown(state: &mut State, name: &ResourceName) {
-    drift::disown(state, name);
+/// Unregisters the deployed objects of a resource.
+pub(super) fn forget_deployed(state: &mut State, name: &ResourceName) {
+    drift::forget_applied(state, name);
     let State { resources, pods, .. } = state;
     pods.selecting.remove(name);
     let deployed =
         resources.get(name).and_then(ResourceState::kubernetes).and_then(|it| it.deployed.as_ref());
     for (_, uid) in deployed.into_iter().flat_map(|deployed| &deployed.objects) {
-        // Another resource may have taken the object over.
+        // Another resource may own the object by now.
         if pods.owners.get(uid) == Some(name) {
             pods.owners.remove(uid);
         }

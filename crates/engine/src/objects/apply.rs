@@ -25,21 +25,21 @@ use crate::task::{ApplyJob, ApplySource, CleanupReason, Leftovers, Task};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ApplyRun {
-    /// Every apply has its own number.
+    /// The number of the current apply.
     run: u64,
-    /// What is applied; none while it is switched off or cannot be.
+    /// The current job; none while the object is disabled or cannot be applied.
     job: Option<Arc<ApplyJob>>,
     followed: Triggers,
     started: Timestamp,
-    /// Why it is not applied.
+    /// The reason why it is not applied.
     refused: Option<String>,
-    /// When it was applied and what the cluster made of it, or why it was not.
+    /// The time of the last apply, with the objects returned by the cluster or the error.
     outcome: Option<(Timestamp, Result<String, String>)>,
-    /// As they were last applied; they go with the object.
+    /// The objects as last applied. They are deleted with this object.
     objects: Vec<Value>,
-    /// On their way: they may be in the cluster already, or come there yet.
+    /// Objects being applied: they may or may not exist in the cluster yet.
     coming: Vec<Value>,
-    /// A command has been run, and left what its other one deletes.
+    /// An apply command has run, so the delete command is needed.
     by_command: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn is_allowed(state: &State, cluster: &ClusterName) -> bool {
     state.resources.values().any(|resource| deploys(&resource.spec.body))
 }
 
-/// What its object asks for, or why that cannot be done now.
+/// Returns the job of an object, or the reason why it cannot run now.
 fn job(state: &State, resource: ResourceName, spec: &KubernetesApplySpec) -> Result<ApplyJob, String> {
     let cluster = cluster_named(state, &spec.cluster);
     if !is_allowed(state, &cluster) {
@@ -75,9 +75,9 @@ fn job(state: &State, resource: ResourceName, spec: &KubernetesApplySpec) -> Res
     })
 }
 
-pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+pub(super) fn reconcile(state: &mut State, key: &ObjectKey) {
     let Some(ObjectRecord { object, content: Content::KubernetesApply(apply), .. }) =
-        state.objects.made.get(key)
+        state.objects.records.get(key)
     else {
         return;
     };
@@ -91,8 +91,8 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
         Ok(wanted) => (wanted, None),
         Err(why) => (None, Some(why)),
     };
-    let Some(ObjectRecord { run: Run::Apply(run), .. }) = state.objects.made.get_mut(key) else { return };
-    // What is applied stays so while a new image is built.
+    let Some(ObjectRecord { run: Run::Apply(run), .. }) = state.objects.records.get_mut(key) else { return };
+    // Applied objects stay while a new image is built.
     let waits = refused.is_some() && run.outcome.is_some();
     run.refused = refused;
     let again = wanted.is_some() && asked.is_newer(&run.followed);
@@ -113,9 +113,9 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 
 /// Deletes what was applied.
 fn forget(state: &mut State, key: &ObjectKey) {
-    let Some(made) = state.objects.made.get(key) else { return };
-    let (resource, leftovers) = (log_resource(&made.object), leftovers(state, made));
-    if let Some(ObjectRecord { run: Run::Apply(run), .. }) = state.objects.made.get_mut(key) {
+    let Some(record) = state.objects.records.get(key) else { return };
+    let (resource, leftovers) = (log_resource(&record.object), leftovers(state, record));
+    if let Some(ObjectRecord { run: Run::Apply(run), .. }) = state.objects.records.get_mut(key) {
         run.objects = Vec::new();
         run.coming = Vec::new();
         run.by_command = false;
@@ -124,20 +124,20 @@ fn forget(state: &mut State, key: &ObjectKey) {
     delete(state, &ObjectKey::new(ObjectKind::KubernetesDiscovery, &key.name), false);
 }
 
-/// What is being deleted must be gone before an object of this name applies it again.
+/// Starts a deletion, which must end before an object of this name applies again.
 fn clean_up_for(state: &mut State, key: &ObjectKey, resource: &ResourceName, leftovers: Leftovers) {
     if let Some(cleanup) = clean_up(state, resource, leftovers, CleanupReason::Deleted) {
         state.objects.cleaning.insert(key.clone(), cleanup);
     }
 }
 
-/// What is in the cluster because of an object. A command deletes what a command has deployed, all of it.
-fn leftovers(state: &State, made: &ObjectRecord) -> Leftovers {
-    let (Run::Apply(run), Content::KubernetesApply(apply)) = (&made.run, &made.content) else {
+/// Returns what an object has created in the cluster. What a command has deployed is deleted by a command.
+fn leftovers(state: &State, record: &ObjectRecord) -> Leftovers {
+    let (Run::Apply(run), Content::KubernetesApply(apply)) = (&record.run, &record.content) else {
         return Leftovers::default();
     };
     let undo = apply.spec.delete_cmd.as_ref().map(|command| command.command(state.folder()));
-    // One that is cut off may have done a part of its work.
+    // A cancelled apply may have done a part of its work.
     let is_command = run.job.as_ref().is_some_and(|job| job.is_command());
     let cluster = cluster_named(state, &apply.spec.cluster);
     let runs = is_command && run.outcome.is_none() && state.clusters.get(&cluster).info.is_some();
@@ -147,13 +147,13 @@ fn leftovers(state: &State, made: &ObjectRecord) -> Leftovers {
     }
 }
 
-/// Its object is gone.
-pub(super) fn gone(state: &mut State, key: &ObjectKey, made: &ObjectRecord) {
-    let leftovers = leftovers(state, made);
-    clean_up_for(state, key, &log_resource(&made.object), leftovers);
+/// Cleans up after the deletion of an object.
+pub(super) fn gone(state: &mut State, key: &ObjectKey, record: &ObjectRecord) {
+    let leftovers = leftovers(state, record);
+    clean_up_for(state, key, &log_resource(&record.object), leftovers);
 }
 
-/// Who deletes its object in the middle of its first apply must find what that brings.
+/// Records the objects of an apply that starts, so that a deletion during the first apply finds them.
 pub(crate) fn coming(
     state: &mut State,
     name: &str,
@@ -162,12 +162,12 @@ pub(crate) fn coming(
     mut coming: Leftovers,
 ) {
     let key = ObjectKey::new(ObjectKind::KubernetesApply, name);
-    let run = match state.objects.made.get_mut(&key) {
+    let run = match state.objects.records.get_mut(&key) {
         Some(ObjectRecord { run: Run::Apply(run), .. }) => run,
         _ => &mut ApplyRun::default(),
     };
     if run.job.is_none() && run.run != number {
-        // Too late: it was deleted, or switched off, in this very moment.
+        // The object was deleted or disabled at this moment.
         clean_up(state, resource, coming, CleanupReason::Deleted);
         return;
     }
@@ -185,7 +185,7 @@ pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Resul
         run: Run::Apply(run),
         uid,
         ..
-    }) = state.objects.made.get_mut(&key)
+    }) = state.objects.records.get_mut(&key)
     else {
         return;
     };
@@ -204,7 +204,7 @@ pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Resul
     let AppliedObjects { objects, uids, result } = applied;
     let named: Vec<ObjectRef> = objects.iter().filter_map(ObjectRef::of).collect();
     let is_named = |object: &Value| ObjectRef::of(object).is_some_and(|object| named.contains(&object));
-    // What a command has deployed is its own: it deletes what it no longer wants.
+    // A deploy command itself deletes objects that it no longer wants.
     run.by_command = run.job.as_ref().is_some_and(|job| job.is_command());
     let keeps_all = run.by_command && apply.spec.delete_cmd.is_some();
     let dropped: Vec<Value> =
@@ -222,10 +222,10 @@ pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Resul
     discover(state, discovery, &key.name);
 }
 
-/// The pods that come of it are looked for by an object of its own.
+/// Creates the `KubernetesDiscovery` that finds the resulting pods.
 fn discover(state: &mut State, discovery: Object, name: &str) {
     let key = ObjectKey::new(ObjectKind::KubernetesDiscovery, name);
-    if state.objects.made.get(&key).is_none_or(|made| made.object != discovery) {
+    if state.objects.records.get(&key).is_none_or(|record| record.object != discovery) {
         let sequence = state.next_sequence();
         put(state, key, discovery, format!("apply-{sequence}"), Origin::Object);
     }
@@ -253,16 +253,17 @@ fn discovery_spec(
     }
 }
 
-/// A runner broke: a bug of ours.
+/// Handles a runner that failed because of a bug.
 pub(crate) fn apply_broke(state: &mut State, name: &str, failure: Failure) {
-    if let Some(Run::Apply(run)) = state.objects.get(ObjectKind::KubernetesApply, name).map(|made| &made.run)
+    if let Some(Run::Apply(run)) =
+        state.objects.get(ObjectKind::KubernetesApply, name).map(|record| &record.run)
     {
         let number = run.run;
         applied(state, name, number, Err(failure));
     }
 }
 
-/// A deletion has ended: what waited for it goes on.
+/// Records the end of a deletion, and evaluates the object that waited for it.
 pub(crate) fn cleaned_up(state: &mut State, cleanup: u64) {
     let ended = |(_, waited): &(&ObjectKey, &u64)| **waited == cleanup;
     let waiting: Vec<ObjectKey> =
@@ -302,7 +303,7 @@ pub(super) fn status(run: &ApplyRun) -> KubernetesApplyStatus {
     }
 }
 
-/// Another one if anything that goes into the apply is another.
+/// Returns a hash of all inputs of the apply.
 fn input_hash(run: &ApplyRun) -> String {
     crate::project::text_hash(&json!(run.job.as_deref()).to_string())
 }

@@ -1,5 +1,5 @@
-//! `DockerImage` and `CmdImage`: images that are built because their object says so. What Tiltfiles declare is built by the
-//! updates of resources.
+//! `DockerImage` and `CmdImage`: images that are built for API objects. Images declared by Tiltfiles are
+//! built by the updates of resources.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,26 +30,26 @@ const KINDS: [ObjectKind; 2] = [ObjectKind::DockerImage, ObjectKind::CmdImage];
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ImageRun {
-    /// Every build has its own number.
+    /// The number of the current build.
     run: u64,
-    /// What is built; none while it cannot be.
+    /// The current job; none while the image cannot be built.
     job: Option<Arc<DeployJob>>,
-    /// The newest save that is in it.
+    /// The newest save that the image contains.
     saved: Option<Timestamp>,
     started: Timestamp,
-    /// Why it is not built.
+    /// The reason why it is not built.
     refused: Option<String>,
-    /// What the last build went through.
+    /// The steps of the last build.
     record: Option<BuildRecord>,
     outcome: Option<(Timestamp, Result<BuiltReference, String>)>,
 }
 
-/// The map that says what the image of an object is called.
+/// Returns the name of the `ImageMap` of an image.
 pub(super) fn map_name(reference: &str) -> String {
     sanitize_name(reference)
 }
 
-/// What both kinds of builds have.
+/// The fields that both kinds of builds have in common.
 struct BuildSpec<'s> {
     reference: &'s str,
     image_maps: &'s [String],
@@ -72,7 +72,7 @@ fn build_spec(content: &Content) -> Option<BuildSpec<'_>> {
     }
 }
 
-/// The `FileWatch` that follows the folder of a build.
+/// Returns the `FileWatch` of the folder of a build.
 pub(super) fn watch_name(key: &ObjectKey) -> String {
     format!("image:{}", key.name)
 }
@@ -112,7 +112,7 @@ fn job(state: &State, spec: &BuildSpec<'_>, build: ImageBuild) -> Result<DeployJ
     })
 }
 
-/// What builds on itself, be it through others, would be built for ever.
+/// Refuses a build that depends on itself, directly or through others.
 fn refuse_circle(state: &State, spec: &BuildSpec<'_>) -> Result<(), String> {
     let own = map_name(spec.reference);
     let mut seen = BTreeSet::new();
@@ -125,7 +125,7 @@ fn refuse_circle(state: &State, spec: &BuildSpec<'_>) -> Result<(), String> {
             continue;
         }
         for kind in KINDS {
-            let specs = state.objects.of_kind(kind).filter_map(|(_, made)| build_spec(&made.content));
+            let specs = state.objects.of_kind(kind).filter_map(|(_, record)| build_spec(&record.content));
             let builders = specs.filter(|spec| map_name(spec.reference) == map);
             next.extend(builders.flat_map(|spec| spec.image_maps.iter().cloned()));
         }
@@ -135,7 +135,7 @@ fn refuse_circle(state: &State, spec: &BuildSpec<'_>) -> Result<(), String> {
 
 type Place = (Delivery, Option<lilt_model::registry::Registry>, Option<String>);
 
-/// Where it goes: to the cluster that the Tiltfile deploys to, if it deploys to any.
+/// Returns the target of the build: the cluster that the Tiltfile deploys to, if there is one.
 fn place(state: &State, cluster: &ClusterName) -> Result<Place, String> {
     if !is_allowed(state, cluster) {
         return Ok((Delivery::Shared, None, None));
@@ -150,14 +150,14 @@ fn place(state: &State, cluster: &ClusterName) -> Result<Place, String> {
     }
 }
 
-pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+pub(super) fn reconcile(state: &mut State, key: &ObjectKey) {
     follow_context(state, key);
     let number = state.next_sequence();
     let now = state.now;
-    let Some(made) = state.objects.made.get(key) else { return };
+    let Some(record) = state.objects.records.get(key) else { return };
     let saved = last_file_event(state, &[watch_name(key)]);
-    let Some(spec) = build_spec(&made.content) else { return };
-    let build = match &made.content {
+    let Some(spec) = build_spec(&record.content) else { return };
+    let build = match &record.content {
         Content::CmdImage(image) => ImageBuild::Custom(image.spec.custom_build(state.folder())),
         Content::DockerImage(image) => ImageBuild::Docker(image.spec.docker_build(state.folder())),
         _ => return,
@@ -166,8 +166,8 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
         Ok(job) => (Some(job), None),
         Err(why) => (None, Some(why)),
     };
-    let Some(ObjectRecord { run: Run::Image(run), .. }) = state.objects.made.get_mut(key) else { return };
-    // What was built stays so while a base of it is built.
+    let Some(ObjectRecord { run: Run::Image(run), .. }) = state.objects.records.get_mut(key) else { return };
+    // A built image stays while a base image of it is built.
     let waits = refused.is_some() && run.outcome.is_some();
     run.refused = refused;
     if !waits && (run.job.as_deref() != wanted.as_ref() || saved > run.saved) {
@@ -182,10 +182,10 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     tell_map(state, key);
 }
 
-/// A save below the folder of a build is a reason to build again.
+/// Creates the file watch of the folder of a build, so that a save triggers a build.
 fn follow_context(state: &mut State, key: &ObjectKey) {
     let Some(ObjectRecord { object, content: Content::DockerImage(image), uid, .. }) =
-        state.objects.made.get(key)
+        state.objects.records.get(key)
     else {
         return;
     };
@@ -202,17 +202,17 @@ fn follow_context(state: &mut State, key: &ObjectKey) {
         disable_source: None,
     };
     wanted.set_spec(&spec);
-    let is_ours = |made: &ObjectRecord| made.object.owner_uids().eq(wanted.owner_uids());
+    let is_ours = |record: &ObjectRecord| record.object.owner_uids().eq(wanted.owner_uids());
     let is_same =
-        |made: &ObjectRecord| matches!(&made.content, Content::FileWatch(watch) if watch.spec == spec);
-    let known = state.objects.made.get(&watch);
-    if known.is_none_or(|made| is_ours(made) && !is_same(made)) {
+        |record: &ObjectRecord| matches!(&record.content, Content::FileWatch(watch) if watch.spec == spec);
+    let known = state.objects.records.get(&watch);
+    if known.is_none_or(|record| is_ours(record) && !is_same(record)) {
         let sequence = state.next_sequence();
         put(state, watch, wanted, format!("image-{sequence}"), Origin::Object);
     }
 }
 
-/// Nothing is built before its files are watched: a save during the build would be lost.
+/// Returns whether its files are watched. Before that, a save during the build would be lost.
 fn is_watched(state: &State, key: &ObjectKey) -> bool {
     let watch = watch_name(key);
     state.objects.get(ObjectKind::FileWatch, &watch).is_none()
@@ -227,7 +227,7 @@ pub(crate) fn ended(
     outcome: Result<BuiltReference, Failure>,
 ) {
     let now = state.now;
-    if let Some(ObjectRecord { run: Run::Image(run), .. }) = state.objects.made.get_mut(key)
+    if let Some(ObjectRecord { run: Run::Image(run), .. }) = state.objects.records.get_mut(key)
         && run.run == number
     {
         run.record = record;
@@ -237,17 +237,17 @@ pub(crate) fn ended(
     }
 }
 
-/// A runner broke: a bug of ours.
+/// Handles a runner that failed because of a bug.
 pub(crate) fn broke(state: &mut State, key: &ObjectKey, failure: Failure) {
-    if let Some(ObjectRecord { run: Run::Image(run), .. }) = state.objects.made.get(key) {
+    if let Some(ObjectRecord { run: Run::Image(run), .. }) = state.objects.records.get(key) {
         let number = run.run;
         ended(state, key, number, None, Err(failure));
     }
 }
 
-/// Writes what the image is called now into its map, if there is one.
+/// Writes the current reference of the image to its map, if there is one.
 fn tell_map(state: &mut State, key: &ObjectKey) {
-    let Some(ObjectRecord { content, run: Run::Image(run), .. }) = state.objects.made.get(key) else {
+    let Some(ObjectRecord { content, run: Run::Image(run), .. }) = state.objects.records.get(key) else {
         return;
     };
     let (Some(spec), Some((_, Ok(built)))) = (build_spec(content), &run.outcome) else { return };
@@ -258,11 +258,11 @@ fn tell_map(state: &mut State, key: &ObjectKey) {
         build_start_time: Some(run.started),
     };
     let key = ObjectKey::new(ObjectKind::ImageMap, map_name(spec.reference));
-    let Some(ObjectRecord { object, content: Content::ImageMap(map), .. }) = state.objects.made.get(&key)
+    let Some(ObjectRecord { object, content: Content::ImageMap(map), .. }) = state.objects.records.get(&key)
     else {
         return;
     };
-    // Of several that build the same image, the newest counts.
+    // Of several objects that build the same image, the newest counts.
     if map.status.build_start_time.is_none_or(|since| since < run.started) {
         let mut object = object.clone();
         object.set_status(&status);

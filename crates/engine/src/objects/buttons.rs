@@ -1,4 +1,4 @@
-//! The buttons that lilt itself keeps for each resource: to switch it, and to stop its update.
+//! The buttons that lilt itself manages for each resource: to enable or disable it, and to cancel its update.
 
 use lilt_api::{ObjectKey, ObjectKind, UIButtonStatus};
 use lilt_model::ResourceName;
@@ -8,7 +8,7 @@ use crate::apply::{cancel, requested};
 use crate::project::{stop_button_name, toggle_button_name};
 use crate::state::State;
 
-/// The resource, or the Tiltfile, that a button is kept for.
+/// Returns the resource, or the Tiltfile, of a button that lilt manages.
 pub(super) fn resource_of(state: &State, key: &ObjectKey) -> Option<ResourceName> {
     if key.kind != ObjectKind::UIButton {
         return None;
@@ -41,7 +41,7 @@ fn switch(state: &mut State, click: &UIButtonStatus, resource: &ResourceName) {
     let action = click.inputs.iter().find(|input| input.name == "action");
     let choice = action.and_then(|action| action.hidden.as_ref()).map(|hidden| hidden.value.as_str());
     let is_disabled = state.resources.get(resource).is_some_and(|resource| resource.disabled);
-    // On means that the value is on, and that is: disabled.
+    // The value `true` means disabled.
     let disable = choice.map_or(!is_disabled, |choice| choice == "on");
     let (mut on, mut off) = (Vec::new(), Vec::new());
     if disable { &mut off } else { &mut on }.push(resource.clone());

@@ -12,12 +12,12 @@ use crate::task::{ClusterSource, Task};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ClusterRun {
-    /// Every probe has its own number.
+    /// The number of the current probe.
     run: u64,
     sought: Option<ClusterSource>,
-    /// What it is, and since when it answers.
+    /// The time since which it is reachable, and its details.
     found: Option<(Timestamp, FoundCluster)>,
-    /// Why it does not answer.
+    /// The reason why it is unreachable.
     error: Option<String>,
 }
 
@@ -32,10 +32,10 @@ fn source(spec: &ClusterSpec) -> Option<ClusterSource> {
     Some(ClusterSource::Docker { host: given(&docker.host) })
 }
 
-pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+pub(super) fn reconcile(state: &mut State, key: &ObjectKey) {
     let number = state.next_sequence();
     let Some(ObjectRecord { content: Content::Cluster(cluster), run: Run::Cluster(run), .. }) =
-        state.objects.made.get_mut(key)
+        state.objects.records.get_mut(key)
     else {
         return;
     };
@@ -50,7 +50,9 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 pub(crate) fn looked(state: &mut State, name: &str, number: u64, outcome: Result<FoundCluster, Failure>) {
     let now = state.now;
     let key = ObjectKey::new(ObjectKind::Cluster, name);
-    let Some(ObjectRecord { run: Run::Cluster(run), .. }) = state.objects.made.get_mut(&key) else { return };
+    let Some(ObjectRecord { run: Run::Cluster(run), .. }) = state.objects.records.get_mut(&key) else {
+        return;
+    };
     if run.run != number {
         return;
     }
@@ -64,7 +66,7 @@ pub(crate) fn looked(state: &mut State, name: &str, number: u64, outcome: Result
     state.objects.touch(&key);
 }
 
-/// A runner broke: a bug of ours.
+/// Handles a runner that failed because of a bug.
 pub(crate) fn broke(state: &mut State, name: &str, failure: Failure) {
     if let Some(ObjectRecord { run: Run::Cluster(run), .. }) = state.objects.get(ObjectKind::Cluster, name) {
         let number = run.run;

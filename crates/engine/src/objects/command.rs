@@ -1,6 +1,6 @@
-//! `Cmd`: a command that runs as its object and what that names say.
+//! `Cmd`: a command that runs as specified by its object and by the objects that it names.
 //!
-//! This decides when it starts and stops; how far it is, is known to the controller of commands.
+//! This module decides when it starts and stops. The command controller has its state.
 
 use lilt_api::{CmdSpec, CmdStateWaiting, CmdStatus, Content, ObjectKey};
 use lilt_model::log::Level;
@@ -14,16 +14,16 @@ use crate::controllers::command::{self, CommandSpec, OnExit};
 use crate::owner::Owner;
 use crate::state::State;
 
-/// What a `Cmd` was started for.
+/// The specification and the triggers that a `Cmd` was started for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct CommandStart {
-    /// The part of the specification that it was started with; none: it was not, or was stopped.
+    /// The part of the specification that it was started with; none: not started, or stopped.
     recipe: Option<CmdSpec>,
-    /// What has asked for it to start, as far as it has followed.
+    /// The triggers that were handled.
     followed: Triggers,
 }
 
-/// Returns the part of a specification that makes it another command.
+/// Returns the part of a specification that requires a restart when it changes.
 fn recipe(spec: &CmdSpec) -> CmdSpec {
     CmdSpec { restart_on: None, start_on: None, disable_source: None, ..spec.clone() }
 }
@@ -32,17 +32,19 @@ fn waits_for_click(spec: &CmdSpec) -> bool {
     spec.start_on.as_ref().is_some_and(|start_on| !start_on.ui_buttons.is_empty())
 }
 
-/// Starts, restarts or ends it, as its specification and what it names ask.
-pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
-    let Some(ObjectRecord { content: Content::Cmd(cmd), .. }) = state.objects.made.get(key) else { return };
+/// Starts, restarts or stops the command according to its specification and to the objects that it names.
+pub(super) fn reconcile(state: &mut State, key: &ObjectKey) {
+    let Some(ObjectRecord { content: Content::Cmd(cmd), .. }) = state.objects.records.get(key) else {
+        return;
+    };
     let spec = cmd.spec.clone();
     let is_off = disable::is_off(state, key, spec.disable_source.as_ref());
     let asked = Triggers::new(state, spec.start_on.as_ref(), spec.restart_on.as_ref());
-    let Some(ObjectRecord { run: Run::Command(known), .. }) = state.objects.made.get(key) else { return };
+    let Some(ObjectRecord { run: Run::Command(known), .. }) = state.objects.records.get(key) else { return };
     let recipe = recipe(&spec);
     let is_other = known.recipe.as_ref() != Some(&recipe);
     if is_off || (is_other && waits_for_click(&spec) && !asked.start_is_newer(&known.followed)) {
-        // One that is switched off is as if it had never run.
+        // A disabled command has no state from earlier runs.
         let followed = if is_off { Triggers::default() } else { known.followed.clone() };
         record(state, key, CommandStart { recipe: None, followed });
         command::stop(state, &Owner::from(key));
@@ -52,14 +54,14 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 }
 
 fn record(state: &mut State, key: &ObjectKey, start: CommandStart) {
-    if let Some(ObjectRecord { run: Run::Command(known), .. }) = state.objects.made.get_mut(key) {
+    if let Some(ObjectRecord { run: Run::Command(known), .. }) = state.objects.records.get_mut(key) {
         **known = start;
     }
 }
 
 fn start(state: &mut State, key: &ObjectKey, start: CommandStart) {
     let Some(ObjectRecord { object, content: Content::Cmd(cmd), run: Run::Command(known), .. }) =
-        state.objects.made.get(key)
+        state.objects.records.get(key)
     else {
         return;
     };
@@ -88,7 +90,7 @@ fn start(state: &mut State, key: &ObjectKey, start: CommandStart) {
 pub(super) fn status(state: &State, key: &ObjectKey) -> CmdStatus {
     let owner = Owner::from(key);
     let status = command::status(state, &owner);
-    let content = state.objects.made.get(key).map(|made| &made.content);
+    let content = state.objects.records.get(key).map(|record| &record.content);
     let waits = matches!(content, Some(Content::Cmd(cmd)) if waits_for_click(&cmd.spec));
     if waits && state.commands.get(&owner).is_none() {
         let reason = "cmd StartOn has not been triggered".to_owned();

@@ -15,7 +15,7 @@ use crate::state::State;
 const SUFFIX: &str = "-disable";
 pub(super) const KEY: &str = "isDisabled";
 
-/// The state of a `disableSource`, and since when it is so.
+/// The state of a `disableSource`, and the time of its last change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Switch {
     state: DisableState,
@@ -23,12 +23,12 @@ pub(crate) struct Switch {
     since: Timestamp,
 }
 
-/// Anything but enabled disables: to start something late is better than to start it and stop it again.
+/// Every state but enabled disables: a late start is better than a start followed by a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum DisableState {
     Enabled,
     Disabled,
-    /// A value is not there yet.
+    /// A value does not exist yet.
     Pending,
     Error,
 }
@@ -58,12 +58,12 @@ impl Switch {
 pub(crate) fn is_off(state: &mut State, key: &ObjectKey, source: Option<&DisableSource>) -> bool {
     let (found, reason) = evaluate(state, source);
     let now = state.now;
-    let Some(made) = state.objects.made.get_mut(key) else { return true };
-    let known = made.switch.take().filter(|known| known.state == found && known.reason == reason);
+    let Some(record) = state.objects.records.get_mut(key) else { return true };
+    let known = record.switch.take().filter(|known| known.state == found && known.reason == reason);
     let is_new = known.is_none();
     let switch = known.unwrap_or(Switch { state: found, reason, since: now });
     let is_off = switch.is_off();
-    made.switch = Some(switch);
+    record.switch = Some(switch);
     if is_new {
         state.objects.touch(key);
     }
@@ -127,7 +127,7 @@ pub(super) fn switch(state: &mut State, resource: ResourceName, map: &ConfigMap)
     crate::apply::requested(state, Request::Switch { enable, disable });
 }
 
-/// A resource was added, removed, enabled or disabled, and with it its `ConfigMap`.
+/// Handles the change of a resource's `ConfigMap`: the resource was added, removed, enabled or disabled.
 pub(crate) fn resource_switched(state: &mut State, resource: &ResourceName) {
     changed(state, &ObjectKey::new(ObjectKind::ConfigMap, format!("{resource}{SUFFIX}")));
 }
@@ -150,11 +150,11 @@ pub(super) fn value(state: &State, config_map: &str, key: &str) -> Option<String
 /// Writes a value, as a client would.
 pub(super) fn set_value(state: &mut State, config_map: &str, key: &str, value: &str) {
     let object_key = ObjectKey::new(ObjectKind::ConfigMap, config_map);
-    let (mut object, mut map) = match state.objects.made.get(&object_key) {
+    let (mut object, mut map) = match state.objects.records.get(&object_key) {
         Some(ObjectRecord { object, content: Content::ConfigMap(map), .. }) => (object.clone(), map.clone()),
         _ => (Object::named(config_map), Box::default()),
     };
     map.data.insert(key.to_owned(), value.to_owned());
     object.set_data(&map);
-    super::written(state, object_key, object, String::new());
+    super::handle_write(state, object_key, object, String::new());
 }

@@ -50,7 +50,8 @@ fn meets(requirement: &LabelSelectorRequirement, labels: &BTreeMap<String, Strin
 }
 
 pub(super) fn status(state: &State, key: &ObjectKey) -> KubernetesDiscoveryStatus {
-    let Some(Content::KubernetesDiscovery(discovery)) = state.objects.made.get(key).map(|made| &made.content)
+    let Some(Content::KubernetesDiscovery(discovery)) =
+        state.objects.records.get(key).map(|record| &record.content)
     else {
         return KubernetesDiscoveryStatus::default();
     };
@@ -72,10 +73,11 @@ enum ManagedSpec {
     Forward(PortForwardSpec),
 }
 
-/// Creates the log stream of every pod that was found and the forwards to the best of them, and deletes those of others.
+/// Creates the log streams of the found pods and the forwards to the best of them, and deletes those of other
+/// pods.
 pub(super) fn manage(state: &mut State, key: &ObjectKey) {
     let Some(ObjectRecord { object, content: Content::KubernetesDiscovery(discovery), uid, .. }) =
-        state.objects.made.get(key)
+        state.objects.records.get(key)
     else {
         return;
     };
@@ -93,20 +95,20 @@ pub(super) fn manage(state: &mut State, key: &ObjectKey) {
     for gone in own.iter().filter(|it| is_managed(it) && !wanted.contains_key(it)) {
         delete(state, gone, false);
     }
-    for (made, spec) in wanted {
-        let known = state.objects.made.get(&made);
-        // An object of somebody else is theirs, and a stream may be changed by anybody.
+    for (managed_key, spec) in wanted {
+        let known = state.objects.records.get(&managed_key);
+        // Objects of other owners are not changed, and users may change a stream.
         let is_kept = |known: &ObjectRecord| {
             let is_same = match (&known.content, &spec) {
                 (Content::PortForward(known), ManagedSpec::Forward(spec)) => known.spec == *spec,
                 _ => true,
             };
-            is_same || !own.contains(&made)
+            is_same || !own.contains(&managed_key)
         };
         if known.is_some_and(is_kept) {
             continue;
         }
-        let mut fresh = known.map_or_else(|| Object::named(&made.name), |known| known.object.clone());
+        let mut fresh = known.map_or_else(|| Object::named(&managed_key.name), |known| known.object.clone());
         fresh.annotate_if_absent(ANNOTATION_RESOURCE, log_resource(&object).as_str());
         fresh.set_owner(key, &uid);
         match &spec {
@@ -114,7 +116,7 @@ pub(super) fn manage(state: &mut State, key: &ObjectKey) {
             ManagedSpec::Forward(spec) => fresh.set_spec(spec),
         }
         let sequence = state.next_sequence();
-        put(state, made, fresh, format!("discovery-{sequence}"), Origin::Object);
+        put(state, managed_key, fresh, format!("discovery-{sequence}"), Origin::Object);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::state::State;
 use crate::task::{RepositorySource, Task};
 
-/// The repository that need not be declared.
+/// The repository that is available without a declaration.
 const DEFAULT: (&str, &str) = ("default", "https://github.com/tilt-dev/tilt-extensions");
 /// An extension that was loaded for its functions is not loaded once more on its own.
 const MANAGED_BY: &str = "tilt.dev/managed-by";
@@ -23,7 +23,7 @@ const MANAGED_BY: &str = "tilt.dev/managed-by";
 /// A fetch of a repository, or the search for an extension in one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Search<T> {
-    /// Every one has its own number.
+    /// The number of the current run.
     run: u64,
     sought: Option<T>,
 }
@@ -91,10 +91,10 @@ fn source(name: &str, spec: &ExtensionRepoSpec) -> RepositorySource {
     }
 }
 
-pub(super) fn reconsider_repository(state: &mut State, key: &ObjectKey) {
+pub(super) fn reconcile_repository(state: &mut State, key: &ObjectKey) {
     let number = state.next_sequence();
     let Some(ObjectRecord { content: Content::ExtensionRepo(repository), run: Run::Repository(run), .. }) =
-        state.objects.made.get_mut(key)
+        state.objects.records.get_mut(key)
     else {
         return;
     };
@@ -107,7 +107,7 @@ pub(super) fn reconsider_repository(state: &mut State, key: &ObjectKey) {
 
 pub(crate) fn fetched(state: &mut State, name: &str, run: u64, outcome: Result<ProvidedRepository, Failure>) {
     let key = ObjectKey::new(ObjectKind::ExtensionRepo, name);
-    if let Some(ObjectRecord { run: Run::Repository(known), .. }) = state.objects.made.get_mut(&key)
+    if let Some(ObjectRecord { run: Run::Repository(known), .. }) = state.objects.records.get_mut(&key)
         && known.search.run == run
     {
         known.found = Some(outcome.map_err(|failure| failure.to_string()));
@@ -116,9 +116,9 @@ pub(crate) fn fetched(state: &mut State, name: &str, run: u64, outcome: Result<P
     }
 }
 
-/// The repository of an extension, or why there is none; none: it is being fetched.
+/// Returns the repository of an extension, or the reason why there is none; none while it is being fetched.
 fn repository(state: &State, name: &str) -> Option<Result<RepositorySource, String>> {
-    let Some(made) = state.objects.get(ObjectKind::ExtensionRepo, name) else {
+    let Some(record) = state.objects.get(ObjectKind::ExtensionRepo, name) else {
         let known =
             RepositorySource { name: name.to_owned(), url: DEFAULT.1.to_owned(), ..Default::default() };
         return Some(if name == DEFAULT.0 {
@@ -127,7 +127,7 @@ fn repository(state: &State, name: &str) -> Option<Result<RepositorySource, Stri
             Err(format!("extension repo not found: {name}"))
         });
     };
-    let Run::Repository(run) = &made.run else { return None };
+    let Run::Repository(run) = &record.run else { return None };
     match &run.found {
         None => None,
         Some(Err(_)) => Some(Err(format!("extension repo not loaded: {name}"))),
@@ -135,15 +135,17 @@ fn repository(state: &State, name: &str) -> Option<Result<RepositorySource, Stri
     }
 }
 
-pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+pub(super) fn reconcile(state: &mut State, key: &ObjectKey) {
     let number = state.next_sequence();
-    let Some(ObjectRecord { content: Content::Extension(extension), .. }) = state.objects.made.get(key)
+    let Some(ObjectRecord { content: Content::Extension(extension), .. }) = state.objects.records.get(key)
     else {
         return;
     };
     let path = extension.spec.repo_path.clone();
     let repository = repository(state, &extension.spec.repo_name);
-    let Some(ObjectRecord { run: Run::Extension(run), .. }) = state.objects.made.get_mut(key) else { return };
+    let Some(ObjectRecord { run: Run::Extension(run), .. }) = state.objects.records.get_mut(key) else {
+        return;
+    };
     let next = match repository {
         None => ExtensionRun::default(),
         Some(Err(error)) => ExtensionRun { found: Some(Err(error)), ..ExtensionRun::default() },
@@ -165,7 +167,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 
 pub(crate) fn found(state: &mut State, name: &str, run: u64, outcome: Result<PathBuf, Failure>) {
     let key = ObjectKey::new(ObjectKind::Extension, name);
-    if let Some(ObjectRecord { run: Run::Extension(known), .. }) = state.objects.made.get_mut(&key)
+    if let Some(ObjectRecord { run: Run::Extension(known), .. }) = state.objects.records.get_mut(&key)
         && known.search.run == run
     {
         known.found = Some(outcome.map_err(|failure| failure.to_string()));
@@ -174,7 +176,7 @@ pub(crate) fn found(state: &mut State, name: &str, run: u64, outcome: Result<Pat
     }
 }
 
-/// The `Tiltfile` of an extension that was found; none while there is none.
+/// Creates or updates the `Tiltfile` of an extension that was found.
 fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
     let Some(ObjectRecord {
         object,
@@ -182,22 +184,22 @@ fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
         uid,
         run: Run::Extension(run),
         ..
-    }) = state.objects.made.get(key).cloned()
+    }) = state.objects.records.get(key).cloned()
     else {
         return;
     };
     let tiltfile = ObjectKey::new(ObjectKind::Tiltfile, &key.name);
     let managed = object.annotation(MANAGED_BY).is_some_and(|by| !by.is_empty());
     let path = match &run.found {
-        // While it is searched for, the one that was found before stays.
+        // During a search, the extension that was found before stays.
         None => return,
         Some(Ok(path)) if !managed => path,
         Some(_) => return delete_owned(state, &tiltfile, &uid),
     };
     let label = format!("extension.{}", key.name);
     let watch = WatchId::Tiltfile(ResourceName::new(&key.name)).name();
-    let mut wanted = match state.objects.made.get(&tiltfile) {
-        Some(made) => made.object.clone(),
+    let mut wanted = match state.objects.records.get(&tiltfile) {
+        Some(record) => record.object.clone(),
         None => Object::named(&key.name),
     };
     wanted.annotate_if_absent(ANNOTATION_RESOURCE, &key.name);
@@ -209,20 +211,20 @@ fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
         restart_on: Some(RestartOnSpec { file_watches: vec![watch], ui_buttons: Vec::new() }),
         stop_on: None,
     });
-    if state.objects.made.get(&tiltfile).is_none_or(|made| made.object != wanted) {
+    if state.objects.records.get(&tiltfile).is_none_or(|record| record.object != wanted) {
         let sequence = state.next_sequence();
         put(state, tiltfile, wanted, format!("extension-{sequence}"), Origin::Object);
     }
 }
 
 fn delete_owned(state: &mut State, tiltfile: &ObjectKey, owner: &str) {
-    let belongs = |made: &ObjectRecord| made.object.owner_uids().any(|uid| uid == owner);
-    if state.objects.made.get(tiltfile).is_some_and(belongs) {
+    let belongs = |record: &ObjectRecord| record.object.owner_uids().any(|uid| uid == owner);
+    if state.objects.records.get(tiltfile).is_some_and(belongs) {
         delete(state, tiltfile, false);
     }
 }
 
-/// Fetches it until that succeeds. A repository that was fetched stays as it is for the session.
+/// Fetches a repository until that succeeds. A fetched repository is not updated during the session.
 pub(super) fn plan_repository(key: &ObjectKey, run: &RepositoryRun) -> Plan {
     let is_there = matches!(run.found, Some(Ok(_)));
     let Some(source) = run.search.sought.clone().filter(|_| !is_there) else { return Plan::new() };
@@ -236,10 +238,10 @@ pub(super) fn plan(key: &ObjectKey, run: &ExtensionRun) -> Plan {
     Plan::from([Task::Extension { name: key.name.clone(), run: run.search.run, source, path }])
 }
 
-/// Runners broke: a bug of ours.
+/// Handles a fetch that failed because of a bug.
 pub(crate) fn repository_broke(state: &mut State, name: &str, failure: Failure) {
     if let Some(Run::Repository(run)) =
-        state.objects.get(ObjectKind::ExtensionRepo, name).map(|made| &made.run)
+        state.objects.get(ObjectKind::ExtensionRepo, name).map(|record| &record.run)
     {
         let number = run.search.run;
         fetched(state, name, number, Err(failure));
@@ -247,7 +249,9 @@ pub(crate) fn repository_broke(state: &mut State, name: &str, failure: Failure) 
 }
 
 pub(crate) fn extension_broke(state: &mut State, name: &str, failure: Failure) {
-    if let Some(Run::Extension(run)) = state.objects.get(ObjectKind::Extension, name).map(|made| &made.run) {
+    if let Some(Run::Extension(run)) =
+        state.objects.get(ObjectKind::Extension, name).map(|record| &record.run)
+    {
         let number = run.search.run;
         found(state, name, number, Err(failure));
     }

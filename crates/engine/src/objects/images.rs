@@ -1,4 +1,4 @@
-//! What is known of images by the names of their maps, whoever builds them.
+//! Looks up images by the names of their maps, whoever builds them.
 
 use lilt_api::{Content, ImageMap, ObjectKey, ObjectKind, sanitize_name};
 use lilt_model::image::ImageTarget;
@@ -8,7 +8,7 @@ use lilt_model::{ImageName, Timestamp};
 use super::references::changed;
 use crate::state::State;
 
-/// How the image of a map is found in objects, and what the cluster calls it once it was built.
+/// Returns how the image of a map is found in objects, and its reference in the cluster once it was built.
 pub(crate) fn image_map(state: &State, name: &str) -> Option<(ImageTarget, Option<String>)> {
     of_resource(state, name).or_else(|| {
         let map = map_object(state, name)?;
@@ -37,7 +37,7 @@ fn of_resource(state: &State, name: &str) -> Option<(ImageTarget, Option<String>
     })
 }
 
-/// When the build of a map's image began: what was saved before is in it.
+/// Returns when the build of a map's image began: it contains earlier saves.
 pub(crate) fn built_at(state: &State, name: &str) -> Option<Timestamp> {
     let of_resource = state.resources.values().find_map(|resource| {
         let images = &resource.kubernetes()?.images;
@@ -47,7 +47,7 @@ pub(crate) fn built_at(state: &State, name: &str) -> Option<Timestamp> {
     of_resource.or_else(|| map_object(state, name)?.status.build_start_time)
 }
 
-/// The images of these maps, or the first that is not there yet, in words.
+/// Returns the images of these maps, or a description of the first that does not exist yet.
 pub(super) fn built(state: &State, maps: &[String]) -> Result<Vec<(ImageTarget, String)>, String> {
     let one = |name: &String| match image_map(state, name) {
         Some((image, Some(reference))) => Ok((image, reference)),
@@ -57,7 +57,7 @@ pub(super) fn built(state: &State, maps: &[String]) -> Result<Vec<(ImageTarget, 
     maps.iter().map(one).collect()
 }
 
-/// A resource's image is another one now, or is there no more.
+/// Handles the change or the removal of a resource's image.
 pub(crate) fn image_changed(state: &mut State, image: &ImageName) {
     changed(state, &ObjectKey::new(ObjectKind::ImageMap, sanitize_name(image.as_str())));
 }

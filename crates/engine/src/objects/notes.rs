@@ -1,4 +1,4 @@
-//! Labels and annotations that people add to objects that lilt itself keeps.
+//! Labels and annotations that users add to objects that lilt itself manages.
 
 use lilt_api::{Notes, Object, ObjectKey, ObjectKind, ObjectMeta, show_in};
 use lilt_model::ResourceName;
@@ -17,7 +17,7 @@ pub(crate) fn noted(state: &mut State, key: ObjectKey, of: &ResourceName, notes:
     }
 }
 
-/// Adds what people changed to these objects.
+/// Adds the users' changes to these objects.
 pub(crate) fn show_notes(state: &State, objects: &mut [(ObjectKey, Object)]) {
     if state.objects.notes.is_empty() {
         return;
@@ -26,7 +26,7 @@ pub(crate) fn show_notes(state: &State, objects: &mut [(ObjectKey, Object)]) {
         let Some(notes) = state.objects.notes.get(key) else { continue };
         let before = switch_value(object).to_owned();
         notes.show(object);
-        // Another spelling of the value is shown only as long as it means the same.
+        // The user's spelling of the value is shown only as long as it means the same.
         if key.kind == ObjectKind::ConfigMap
             && disable::parse_bool(switch_value(object)) != disable::parse_bool(&before)
         {
@@ -50,7 +50,7 @@ pub(crate) fn show_notes_on(state: &State, kind: ObjectKind, metadata: &mut Obje
 }
 
 impl State {
-    /// Returns what people changed of an object that lilt keeps.
+    /// Returns the users' changes of an object that lilt manages.
     pub fn notes(&self, key: &ObjectKey) -> Option<&Notes> {
         self.objects.notes.get(key)
     }

@@ -30,23 +30,26 @@ impl Owners {
     }
 }
 
-/// An owner was deleted: deletes what it alone owned. Other objects no longer name it.
+/// Handles the deletion of an owner: deletes objects without another owner, and removes it from the others.
 pub(crate) fn gone(state: &mut State, uid: &str) {
     for key in owned(state, uid) {
-        let others =
-            state.objects.made.get(&key).is_some_and(|made| made.object.owner_uids().any(|it| it != uid));
+        let others = state
+            .objects
+            .records
+            .get(&key)
+            .is_some_and(|record| record.object.owner_uids().any(|it| it != uid));
         if others {
-            disown(state, &key, uid);
-        } else if let Some(made) = remove(state, &key) {
-            gone(state, &made.uid);
+            remove_owner(state, &key, uid);
+        } else if let Some(record) = remove(state, &key) {
+            gone(state, &record.uid);
         }
     }
 }
 
 /// Keeps the objects of an owner that is deleted.
-pub(crate) fn set_free(state: &mut State, uid: &str) {
+pub(crate) fn release_owned(state: &mut State, uid: &str) {
     for key in owned(state, uid) {
-        disown(state, &key, uid);
+        remove_owner(state, &key, uid);
     }
 }
 
@@ -61,10 +64,10 @@ pub(super) fn owned(state: &State, uid: &str) -> Vec<ObjectKey> {
     state.objects.owners.0.get(uid).into_iter().flatten().cloned().collect()
 }
 
-fn disown(state: &mut State, key: &ObjectKey, uid: &str) {
-    let Some(made) = state.objects.made.get_mut(key) else { return };
-    state.objects.owners.remove(key, &made.object);
-    made.object.remove_owner(uid);
-    state.objects.owners.add(key, &made.object);
+fn remove_owner(state: &mut State, key: &ObjectKey, uid: &str) {
+    let Some(record) = state.objects.records.get_mut(key) else { return };
+    state.objects.owners.remove(key, &record.object);
+    record.object.remove_owner(uid);
+    state.objects.owners.add(key, &record.object);
     state.objects.touch(key);
 }

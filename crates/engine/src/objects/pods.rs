@@ -1,4 +1,5 @@
-//! `KubernetesDiscovery`, `PortForward` and `PodLogStream`: which pods they select, and which namespaces they need watched.
+//! `KubernetesDiscovery`, `PortForward` and `PodLogStream`: the pods they select, and the namespaces they
+//! need watched.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub(super) const KINDS: [ObjectKind; 4] = [
     ObjectKind::PortForward,
 ];
 
-/// Returns the cluster that an object names. One that the session does not have answers nothing.
+/// Returns the cluster that an object names. One that the session does not have has no pods.
 pub(crate) fn cluster_named(state: &State, name: &str) -> ClusterName {
     match name {
         "" => ClusterName::default(),
@@ -33,7 +34,7 @@ pub(crate) fn cluster_named(state: &State, name: &str) -> ClusterName {
     }
 }
 
-/// Why nothing can be done in a cluster yet.
+/// Returns the reason why a cluster cannot be used yet.
 pub(crate) fn cluster_trouble(state: &State, cluster: &ClusterName) -> Option<String> {
     match state.clusters.has(cluster) {
         true => state.clusters.get(cluster).trouble(),
@@ -59,10 +60,10 @@ fn namespace_or_default(state: &State, cluster: &ClusterName, namespace: &str) -
     (!namespace.is_empty()).then(|| namespace.to_owned())
 }
 
-/// Takes over the content of an object. It is evaluated again when a pod of its namespaces changes.
+/// Applies the content of an object. It is evaluated again when a pod of its namespaces changes.
 pub(super) fn follow(state: &mut State, key: &ObjectKey) {
-    let Some(made) = state.objects.made.get(key) else { return };
-    let (cluster, namespaces) = match &made.content {
+    let Some(record) = state.objects.records.get(key) else { return };
+    let (cluster, namespaces) = match &record.content {
         Content::KubernetesDiscovery(discovery) => {
             let namespaces = discovery_namespaces(state, &discovery.spec);
             (cluster_named(state, &discovery.spec.cluster), namespaces)
@@ -94,24 +95,24 @@ pub(super) fn follow(state: &mut State, key: &ObjectKey) {
     }
 }
 
-/// A pod of a namespace was created, changed or deleted.
+/// Handles the creation, change or deletion of a pod of a namespace.
 pub(crate) fn pod_changed(state: &mut State, namespace: &str) {
     reference_changed(state, &Reference::Namespace(namespace.to_owned()));
 }
 
-/// The cluster answers: what names no namespace has the context's now.
+/// Handles the connection to the cluster: objects without a namespace now use the context's.
 pub(crate) fn cluster_connected(state: &mut State) {
     let needs_cluster = |key: &&ObjectKey| match key.kind {
         ObjectKind::DockerImage | ObjectKind::CmdImage | ObjectKind::LiveUpdate => true,
         kind => KINDS.contains(&kind),
     };
-    let keys: Vec<ObjectKey> = state.objects.made.keys().filter(needs_cluster).cloned().collect();
+    let keys: Vec<ObjectKey> = state.objects.records.keys().filter(needs_cluster).cloned().collect();
     for key in keys {
-        super::reconsider(state, &key);
+        super::reconcile(state, &key);
     }
 }
 
-/// Returns the pod that an object names, if it is there.
+/// Returns the pod that an object names, if it exists.
 pub(crate) fn named_pod<'s>(
     state: &'s State,
     cluster: &str,
@@ -125,7 +126,8 @@ pub(crate) fn named_pod<'s>(
 
 /// Returns the status of a `PortForward`.
 pub(super) fn forward_status(state: &State, key: &ObjectKey) -> PortForwardStatus {
-    let Some(Content::PortForward(forward)) = state.objects.made.get(key).map(|made| &made.content) else {
+    let Some(Content::PortForward(forward)) = state.objects.records.get(key).map(|record| &record.content)
+    else {
         return PortForwardStatus::default();
     };
     let trouble = cluster_trouble(state, &cluster_named(state, &forward.spec.cluster));

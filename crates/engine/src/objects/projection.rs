@@ -10,21 +10,21 @@ use super::{ObjectRecord, Run, apply, building, cluster, command, discovery, pod
 use crate::controllers::{file_watch, live_update, log_stream};
 use crate::state::State;
 
-/// An object as readers see it; none if it is gone.
+/// Returns an object as readers see it; none if it does not exist.
 pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)> {
-    let made = state.objects.made.get(key)?;
-    let mut object = made.object.clone();
-    if let Some(status) = status(state, key, made) {
+    let record = state.objects.records.get(key)?;
+    let mut object = record.object.clone();
+    if let Some(status) = status(state, key, record) {
         object.set_status(&status);
     }
-    Some((made.uid.clone(), object))
+    Some((record.uid.clone(), object))
 }
 
 /// Returns the status of an object; none if it is the one that was written, or the kind has none.
-fn status(state: &State, key: &ObjectKey, made: &ObjectRecord) -> Option<Value> {
-    let disable_status = made.switch.as_ref().map(Switch::status);
-    let status = match &made.run {
-        Run::Nothing => match &made.content {
+fn status(state: &State, key: &ObjectKey, record: &ObjectRecord) -> Option<Value> {
+    let disable_status = record.switch.as_ref().map(Switch::status);
+    let status = match &record.run {
+        Run::Nothing => match &record.content {
             Content::UIButton(button) => json!(button.status),
             Content::DockerComposeService(_) => json!(unsupported::service_status()),
             Content::DockerComposeLogStream(_) => json!(unsupported::log_stream_status()),
@@ -32,7 +32,7 @@ fn status(state: &State, key: &ObjectKey, made: &ObjectRecord) -> Option<Value> 
         },
         Run::Cluster(run) => json!(cluster::status(run)),
         Run::Apply(run) => json!(KubernetesApplyStatus { disable_status, ..apply::status(run) }),
-        Run::Image(run) => match &made.content {
+        Run::Image(run) => match &record.content {
             Content::CmdImage(_) => json!(building::cmd_image_status(run)),
             _ => json!(building::docker_image_status(run)),
         },

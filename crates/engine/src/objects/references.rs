@@ -1,13 +1,13 @@
-//! Which objects name which: those that name an object are evaluated again when it changes.
+//! References between objects: when an object changes, those that name it are evaluated again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lilt_api::{Content, DisableSource, ObjectKey, ObjectKind, RestartOnSpec};
 
-use super::{building, reconsider, toggle};
+use super::{building, reconcile, toggle};
 use crate::state::State;
 
-/// What an object names, or depends on otherwise.
+/// Something that an object names or depends on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reference {
     Object(ObjectKey),
@@ -17,7 +17,7 @@ pub(crate) enum Reference {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct References {
-    /// What each object names.
+    /// The references of each object.
     named: BTreeMap<ObjectKey, BTreeSet<Reference>>,
     /// The objects that name each reference.
     naming: BTreeMap<Reference, BTreeSet<ObjectKey>>,
@@ -42,7 +42,7 @@ impl References {
     }
 }
 
-/// The live updates that a watch is a source of.
+/// Returns the live updates that a watch is a source of.
 pub(crate) fn live_updates_of<'s>(
     state: &'s State,
     watch: &ObjectKey,
@@ -51,7 +51,7 @@ pub(crate) fn live_updates_of<'s>(
     naming.into_iter().flatten().filter(|key| key.kind == ObjectKind::LiveUpdate)
 }
 
-/// The watches that an object names.
+/// Returns the watches that an object names.
 pub(crate) fn watches_of<'s>(
     state: &'s State,
     key: &ObjectKey,
@@ -84,7 +84,7 @@ pub(crate) fn changed(state: &mut State, key: &ObjectKey) {
 pub(super) fn reference_changed(state: &mut State, reference: &Reference) {
     let Some(naming) = state.objects.references.naming.get(reference) else { return };
     for key in naming.clone() {
-        reconsider(state, &key);
+        reconcile(state, &key);
     }
 }
 

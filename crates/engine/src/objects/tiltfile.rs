@@ -1,4 +1,4 @@
-//! `Tiltfile`: what is loaded, with which arguments, and what reloads it.
+//! `Tiltfile`: the file to load, its arguments, and the triggers that reload it.
 
 use lilt_api::{
     Content, ObjectKey, RestartOnSpec, TiltfileSpec, TiltfileStateRunning, TiltfileStateTerminated,
@@ -12,8 +12,8 @@ use crate::apply::{cancel, forget_tiltfile, request_load, set_args};
 use crate::event::WatchId;
 use crate::state::{State, TiltfileState};
 
-/// Takes over what somebody wrote to the object of the main Tiltfile, which lilt itself keeps.
-pub(super) fn written(state: &mut State, key: &ObjectKey, spec: &TiltfileSpec) {
+/// Applies a client's write to the object of the main Tiltfile, which lilt itself manages.
+pub(super) fn handle_write(state: &mut State, key: &ObjectKey, spec: &TiltfileSpec) {
     let name = ResourceName::new(&key.name);
     set_triggers(state, &name, key, spec);
     let labels = labels(spec);
@@ -23,7 +23,7 @@ pub(super) fn written(state: &mut State, key: &ObjectKey, spec: &TiltfileSpec) {
         request_load(state, &name);
     }
     set_args(state, &name, spec.args.clone());
-    reconsider(state, key);
+    reconcile(state, key);
     state.touch_session();
 }
 
@@ -31,7 +31,7 @@ fn labels(spec: &TiltfileSpec) -> Vec<String> {
     spec.labels.keys().cloned().collect()
 }
 
-/// Remembers what loads it again, except changes to what it read, which are followed anyway.
+/// Records the triggers that reload it, except changes of the files it read, which are watched anyway.
 fn set_triggers(state: &mut State, name: &ResourceName, key: &ObjectKey, spec: &TiltfileSpec) {
     let own = WatchId::Tiltfile(name.clone()).name();
     let restart_on = spec.restart_on.clone().unwrap_or_default();
@@ -63,10 +63,10 @@ fn last_stop(state: &State, spec: &TiltfileSpec) -> Option<Timestamp> {
     last_click(state, &spec.stop_on.as_ref()?.ui_buttons).map(|(at, _)| at)
 }
 
-/// Starts, restarts or stops its load, as its object and what it names say.
-pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+/// Starts, restarts or stops its load according to its object and to the objects that it names.
+pub(super) fn reconcile(state: &mut State, key: &ObjectKey) {
     let name = ResourceName::new(&key.name);
-    if let Some(Content::Tiltfile(tiltfile)) = state.objects.made.get(key).map(|made| &made.content) {
+    if let Some(Content::Tiltfile(tiltfile)) = state.objects.records.get(key).map(|record| &record.content) {
         let spec = tiltfile.spec.clone();
         define(state, &name, key, &spec);
     }
@@ -105,12 +105,12 @@ fn define(state: &mut State, name: &ResourceName, key: &ObjectKey, spec: &Tiltfi
     set_args(state, name, spec.args.clone());
 }
 
-/// Its object is gone.
+/// Handles the deletion of its object.
 pub(super) fn gone(state: &mut State, key: &ObjectKey) {
     forget_tiltfile(state, &ResourceName::new(&key.name));
 }
 
-/// The status of the load that runs, or of the last one.
+/// Returns the status of the running load, or of the last one.
 pub(crate) fn tiltfile_status(tiltfile: &TiltfileState) -> TiltfileStatus {
     match (&tiltfile.loading, tiltfile.history.back()) {
         (Some(load), _) => TiltfileStatus {

@@ -11,9 +11,9 @@ use super::trigger::last_click;
 use super::{ObjectRecord, Origin, Run, disable, put};
 use crate::state::State;
 
-/// The annotation by which the page tells buttons of its own from others.
+/// The annotation that marks buttons managed by lilt for the page.
 const BUTTON_TYPE: &str = "tilt.dev/uibutton-type";
-/// The hidden input that names what the next click does.
+/// The hidden input that names the action of the next click.
 const ACTION: &str = "action";
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -33,16 +33,16 @@ pub(super) fn button_name(toggle: &str) -> String {
     format!("toggle-{toggle}")
 }
 
-pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+pub(super) fn reconcile(state: &mut State, key: &ObjectKey) {
     let Some(ObjectRecord { object, content: Content::ToggleButton(toggle), uid, .. }) =
-        state.objects.made.get(key).cloned()
+        state.objects.records.get(key).cloned()
     else {
         return;
     };
     let handled = handle_click(state, key, &toggle.spec);
     let (is_on, found) = is_on(state, &toggle.spec);
     let error = handled.err().or(found);
-    if let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get_mut(key)
+    if let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.records.get_mut(key)
         && run.error != error
     {
         run.error = error;
@@ -55,7 +55,9 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 fn handle_click(state: &mut State, key: &ObjectKey, toggle: &ToggleButtonSpec) -> Result<(), String> {
     let button = button_name(&key.name);
     let Some((at, _)) = last_click(state, std::slice::from_ref(&button)) else { return Ok(()) };
-    let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get(key) else { return Ok(()) };
+    let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.records.get(key) else {
+        return Ok(());
+    };
     if run.handled >= Some(at) {
         return Ok(());
     }
@@ -66,10 +68,10 @@ fn handle_click(state: &mut State, key: &ObjectKey, toggle: &ToggleButtonSpec) -
         other => return Err(format!("button {button:?} input {ACTION:?} had unexpected value {other:?}")),
     };
     if !disable::exists(state, &source.name) {
-        // The click counts when there is a value to be switched.
+        // The click is handled once there is a value to switch.
         return Ok(());
     }
-    if let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.made.get_mut(key) {
+    if let Some(ObjectRecord { run: Run::Toggle(run), .. }) = state.objects.records.get_mut(key) {
         run.handled = Some(at);
     }
     if disable::value(state, &source.name, &source.key).as_deref() != Some(&value) {
@@ -80,7 +82,7 @@ fn handle_click(state: &mut State, key: &ObjectKey, toggle: &ToggleButtonSpec) -
 
 /// Returns the action that the last click requests.
 fn requested_action(state: &State, button: &str) -> Result<String, String> {
-    let inputs = match state.objects.get(ObjectKind::UIButton, button).map(|made| &made.content) {
+    let inputs = match state.objects.get(ObjectKind::UIButton, button).map(|record| &record.content) {
         Some(Content::UIButton(button)) => button.status.inputs.as_slice(),
         _ => &[],
     };
@@ -93,7 +95,7 @@ fn requested_action(state: &State, button: &str) -> Result<String, String> {
         .ok_or_else(|| format!("button {button:?} input {ACTION:?} was not of type 'Hidden'"))
 }
 
-/// Whether the value is that for on, and what is wrong with it.
+/// Returns whether the value is that for on, and its error if it has one.
 fn is_on(state: &State, toggle: &ToggleButtonSpec) -> (bool, Option<String>) {
     let assumed = toggle.default_on;
     let Some(source) = &toggle.state_source.config_map else {
@@ -139,7 +141,7 @@ fn button_spec(toggle: &ToggleButtonSpec, is_on: bool) -> UIButtonSpec {
 fn show_button(state: &mut State, key: &ObjectKey, toggle: &Object, uid: &str, spec: &UIButtonSpec) {
     let name = button_name(&key.name);
     let button = ObjectKey::new(ObjectKind::UIButton, &name);
-    let known = state.objects.made.get(&button).map(|made| made.object.clone());
+    let known = state.objects.records.get(&button).map(|record| record.object.clone());
     let mut object = known.clone().unwrap_or_else(|| Object::named(&name));
     object.set_spec(spec);
     if let Some(kind) = toggle.annotation(BUTTON_TYPE) {

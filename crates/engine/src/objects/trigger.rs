@@ -13,20 +13,20 @@ fn button<'s>(state: &'s State, name: &str) -> Option<&'s UIButton> {
     }
 }
 
-/// The newest click on one of these buttons, and on which.
+/// Returns the newest click on one of these buttons, with the name of the button.
 pub(crate) fn last_click(state: &State, buttons: &[String]) -> Option<(Timestamp, String)> {
     let click = |name: &String| Some((button(state, name)?.status.last_clicked_at?, name.clone()));
-    // Of several at the same time the first counts.
+    // Of several clicks at the same time, the first counts.
     buttons.iter().filter_map(click).reduce(|newest, next| if next.0 > newest.0 { next } else { newest })
 }
 
-/// The newest click that asks for a start.
+/// Returns the newest click on a start button.
 fn last_start(state: &State, start_on: &StartOnSpec) -> Option<(Timestamp, String)> {
     let click = last_click(state, &start_on.ui_buttons)?;
     start_on.start_after.is_none_or(|earliest| click.0 >= earliest.0).then_some(click)
 }
 
-/// What has asked for things to begin, up to now. Clicks bear the clock of whoever clicked, saves our own: they are not
+/// The newest triggers so far. Clicks have the time of the client's clock, saves that of lilt's: they are not
 /// compared with each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Triggers {
@@ -57,7 +57,8 @@ impl Triggers {
         restarted || self.start_is_newer(than)
     }
 
-    /// The button whose inputs count: the one that was clicked since, or the last one if nothing happened since.
+    /// Returns the button whose inputs count: the one clicked since, or the last one if nothing happened
+    /// since.
     pub(super) fn button(&self, since: &Triggers) -> Option<&str> {
         let restarted = time_of(&self.restart) > time_of(&since.restart);
         let latest = time_of(&self.restart) > time_of(&self.start);
@@ -76,12 +77,12 @@ fn time_of(click: &Option<(Timestamp, String)>) -> Option<Timestamp> {
     click.as_ref().map(|(at, _)| *at)
 }
 
-/// When one of these watches last saw a file saved.
+/// Returns when one of these watches last reported a saved file.
 pub(crate) fn last_file_event(state: &State, watches: &[String]) -> Option<Timestamp> {
     watches.iter().filter_map(|name| state.file_events(name)?.last()).max()
 }
 
-/// The values that were entered with a click, as variables for the command it starts.
+/// Returns the inputs of a click as environment variables of the command it starts.
 pub(super) fn variables(state: &State, button: &str) -> Vec<(String, String)> {
     let Some(button) = self::button(state, button) else { return Vec::new() };
     let none = UIInputStatus::default();
@@ -105,7 +106,7 @@ fn entered(input: &UIInputSpec, status: &UIInputStatus) -> String {
         return hidden.value.clone();
     }
     let Some(choice) = &status.choice else { return String::new() };
-    // What is none of the choices counts as the first.
+    // A value that is not among the choices counts as the first.
     let choices = input.choice.as_ref().map_or(&[][..], |choice| &choice.choices);
     choices.iter().find(|known| **known == choice.value).or(choices.first()).cloned().unwrap_or_default()
 }

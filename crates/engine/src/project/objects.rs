@@ -1,5 +1,6 @@
-//! The objects of the API that show a resource or the session: what Tilt's controllers keep, from the same state as
-//! everything else. Only lilt writes them, except for a few whose writing means something (see [`crate::objects`]).
+//! API objects that show a resource or the session: those of Tilt's controllers, projected from the same
+//! state as everything else. Only lilt writes them, except for a few whose writes have an effect (see
+//! [`crate::objects`]).
 
 mod images;
 mod kubernetes;
@@ -31,10 +32,10 @@ type Named = (ObjectKey, Object);
 /// Names the section of the log that an object writes to, as under Tilt.
 const LOG_SPAN: &str = "tilt.dev/log-span-id";
 
-/// Who acts on an object, where its writing alone does nothing.
+/// The annotation that names the actor on an object whose write alone has no effect.
 const MANAGED_BY: &str = "tilt.dev/managed-by";
 
-/// Which buttons are the page's own.
+/// The annotation that marks the page's own buttons.
 const BUTTON_TYPE: &str = "tilt.dev/uibutton-type";
 
 fn object<C: ApiContent>(name: &str, content: &C) -> Named {
@@ -46,7 +47,7 @@ fn owned<C: ApiContent>(name: &str, resource: &ResourceName, content: &C) -> Nam
     let (key, mut object) = object(name, content);
     object.annotate(ANNOTATION_RESOURCE, resource.as_str());
     let span = match key.kind {
-        // What a deployment leads to writes to its section.
+        // Objects that result from a deployment write to its section.
         ObjectKind::KubernetesApply | ObjectKind::KubernetesDiscovery | ObjectKind::PortForward => {
             format!("kubernetesapply:{resource}")
         }
@@ -76,7 +77,7 @@ fn managed<C: ApiContent>(name: &str, resource: &ResourceName, by: &str, content
     (key, object)
 }
 
-/// All but the `UIResource` itself.
+/// Returns all objects of a resource but the `UIResource` itself.
 pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named> {
     let Some(resource) = state.resources.get(name) else { return Vec::new() };
     let mut objects = switches(state, resource);
@@ -140,7 +141,7 @@ fn location(resource: &ResourceName) -> UIComponentLocation {
     UIComponentLocation { component_id: resource.to_string(), component_type: "Resource".to_owned() }
 }
 
-/// What switches a resource: the value, and the button that writes it.
+/// Returns the objects that enable and disable a resource: the value, and the button that writes it.
 fn switches(state: &State, resource: &ResourceState) -> Vec<Named> {
     let name = &resource.spec.name;
     let source = switch_source(name);

@@ -1,4 +1,4 @@
-//! Whether what was deployed is healthy.
+//! The runtime status of deployed objects.
 
 use lilt_api::RuntimeStatus;
 use lilt_model::cluster::{Container, ContainerState, Pod, PodPhase};
@@ -10,7 +10,7 @@ use super::pods::{current_pods, discovered_pods, has_ended, newest_pod};
 use super::words::{Words, no_pod_words};
 use crate::state::{KubernetesState, State};
 
-/// None: nothing was deployed yet.
+/// Returns the runtime status of a deployment; none if nothing was deployed yet.
 pub(super) fn deployed(
     state: &State,
     kubernetes: &KubernetesState,
@@ -24,7 +24,7 @@ pub(super) fn deployed(
     let expects_pods = makes_pods || !spec.extra_pod_selectors.is_empty();
     let pods: Vec<&Pod> = match makes_pods {
         true => current_pods(state, kubernetes).collect(),
-        // Without pods of its own, those that its selectors find tell how it is doing, whoever deployed them.
+        // Without pods of its own, its status is that of the pods that its selectors find.
         false => discovered_pods(state, kubernetes).collect(),
     };
     if spec.pod_readiness == PodReadiness::Ignore || (pods.is_empty() && !expects_pods) {
@@ -39,7 +39,7 @@ pub(super) fn deployed(
             _ => Runtime::because(RuntimeStatus::Pending, no_pod_words(state, &spec.cluster, kubernetes)),
         });
     };
-    // One that has ended was replaced, unless nothing came after it.
+    // A completed pod was replaced, unless it is the newest.
     let counts = |pod: &&&Pod| !has_ended(pod) || pod.name == newest.name;
     if let Some(bad) = pods.iter().filter(counts).find(|pod| is_broken(pod)) {
         return Some(Runtime::because(RuntimeStatus::Error, words(state, bad)));
@@ -56,13 +56,13 @@ fn words(state: &State, pod: &Pod) -> String {
     Words { pod, notices: &notices }.to_string()
 }
 
-/// Good when it has succeeded, and for good: its pods may go.
+/// Returns the status of a job: good once it has succeeded, even when its pods are deleted later.
 fn job(state: &State, kubernetes: &KubernetesState, spec: &KubernetesResource, pods: &[&Pod]) -> Runtime {
     let succeeded = pods.iter().filter(|pod| pod.phase == PodPhase::Succeeded).count();
     if kubernetes.completed || (succeeded > 0 && succeeded >= wanted_successes(spec)) {
         return Runtime::of(RuntimeStatus::Ok);
     }
-    // Jobs try again with a new pod: the newest one tells how it stands.
+    // Jobs retry with a new pod: the newest one decides.
     match newest_pod(pods.iter().copied()) {
         None => Runtime::because(RuntimeStatus::Pending, no_pod_words(state, &spec.cluster, kubernetes)),
         Some(pod) if has_failed(pod) => Runtime::because(RuntimeStatus::Error, words(state, pod)),
@@ -73,19 +73,19 @@ fn job(state: &State, kubernetes: &KubernetesState, spec: &KubernetesResource, p
     }
 }
 
-/// How many pods must succeed, as far as the objects say.
+/// Returns the number of pods that must succeed according to the objects.
 fn wanted_successes(spec: &KubernetesResource) -> usize {
     let completions = |object: &Value| object.pointer("/spec/completions").and_then(Value::as_u64);
     let jobs = spec.objects.iter().filter(|object| matches!(kind(object), "Job" | "Pod"));
     jobs.map(|object| usize::try_from(completions(object).unwrap_or(1)).unwrap_or(usize::MAX)).sum()
 }
 
-/// A pod that has failed, in words.
+/// Returns a description of the first failed pod.
 pub(crate) fn failed_pod<'a>(state: &State, pods: impl Iterator<Item = &'a Pod>) -> Option<String> {
     pods.filter(|pod| has_failed(pod)).min_by_key(|pod| pod.created).map(|pod| words(state, pod))
 }
 
-/// Whether the cluster reports that a pod has failed, or that a container of it cannot be started.
+/// Returns whether the cluster reports that a pod has failed, or that a container of it cannot be started.
 ///
 /// A container that ended with an error is not enough: until the pod's phase is `Failed`, it may be restarted.
 fn has_failed(pod: &Pod) -> bool {
@@ -93,7 +93,7 @@ fn has_failed(pod: &Pod) -> bool {
     pod.phase == PodPhase::Failed || WAITING_IN_VAIN.contains(&status)
 }
 
-/// What is said of a container that will not run soon, if ever.
+/// Waiting reasons of containers that will not run soon, if ever.
 const WAITING_IN_VAIN: [&str; 8] = [
     "CrashLoopBackOff",
     "ImagePullBackOff",
@@ -105,7 +105,7 @@ const WAITING_IN_VAIN: [&str; 8] = [
     "RunContainerError",
 ];
 
-/// It crashes all the time, or cannot even be made.
+/// Returns whether a container crashes repeatedly or cannot be created.
 pub(crate) fn cannot_run(container: &Container) -> bool {
     let ContainerState::Waiting { reason, .. } = &container.state else { return false };
     WAITING_IN_VAIN.contains(&reason.as_str())
@@ -114,7 +114,7 @@ pub(crate) fn cannot_run(container: &Container) -> bool {
 pub(crate) fn is_broken(pod: &Pod) -> bool {
     const ENDED: [&str; 5] = ["ContainerCannotRun", "OOMKilled", "Error", "StartError", "Evicted"];
     let status = pod.status.strip_prefix("Init:").unwrap_or(&pod.status);
-    // Where a runtime gives no reason for the end of a container.
+    // Some runtimes give no reason for the end of a container.
     let ended_badly = ["ExitCode:", "Signal:"].iter().any(|prefix| status.starts_with(prefix));
     let is_broken = WAITING_IN_VAIN.contains(&status) || ENDED.contains(&status);
     pod.phase == PodPhase::Failed || is_broken || ended_badly
@@ -124,7 +124,7 @@ fn kind(object: &Value) -> &str {
     object.get("kind").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// How many pods the user asked for, if that is said.
+/// Returns the requested number of pods, if it is specified.
 fn wanted_pods(spec: &KubernetesResource) -> Option<u64> {
     let replicas: Vec<u64> = spec
         .objects

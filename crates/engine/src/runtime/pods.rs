@@ -1,4 +1,4 @@
-//! Which pods count.
+//! Selects the pods that decide how a resource is doing.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::state::{KubernetesState, State};
 /// The label that a deployment gives the pods of each of its replica sets.
 const REPLICA_SET: &str = "pod-template-hash";
 
-/// Of those made in the same second, one that has ended is the older: the other replaced it.
+/// Of pods created in the same second, a completed one is older: the other replaced it.
 pub(crate) fn newest_pod<'a>(pods: impl Iterator<Item = &'a Pod>) -> Option<&'a Pod> {
     let age = |pod: &'a Pod| (pod.created, !has_ended(pod), &pod.name);
     pods.max_by(|one, other| age(one).cmp(&age(other)))
@@ -56,19 +56,19 @@ pub(crate) fn newest_rollouts<'a>(
     staying.filter(move |pod| rollouts.is_newest(pod))
 }
 
-/// Bare pods and those that an operator made have no hash of ours.
+/// Bare pods and those created by an operator have no hash of lilt.
 fn has_current_template(kubernetes: &KubernetesState, pod: &Pod) -> bool {
     let hashes = kubernetes.deployed.as_ref().map_or(&[][..], |deployed| &deployed.template_hashes);
     pod.template_hash.as_ref().is_none_or(|hash| hashes.contains(hash))
 }
 
-/// Whether one of the objects that were deployed last made the pod, or is the pod.
+/// Returns whether one of the objects deployed last owns the pod, or is the pod.
 fn is_deployed_by(kubernetes: &KubernetesState, pod: &Pod) -> bool {
     let deployed = kubernetes.deployed.iter().flat_map(|deployed| &deployed.objects);
     deployed.into_iter().any(|(_, uid)| *uid == pod.uid || pod.owners.contains(uid))
 }
 
-/// Per deployment and replica set, when its newest pod was made.
+/// The creation time of the newest pod of each replica set, by deployment.
 #[derive(Default)]
 struct Rollouts<'a>(BTreeMap<&'a Uid, BTreeMap<&'a Uid, Timestamp>>);
 
@@ -87,12 +87,13 @@ impl<'a> Rollouts<'a> {
     fn is_newest(&self, pod: &Pod) -> bool {
         let Some((deployment, set)) = line(pod) else { return true };
         let Some(sets) = self.0.get(deployment) else { return true };
-        // Kubernetes tells its times in whole seconds: two may be equally new.
+        // Kubernetes reports times in whole seconds: two may be equally new.
         sets.get(set) == sets.values().max()
     }
 }
 
-/// Deployment and replica set of a pod. Other owners, such as the jobs of an operator, live beside each other.
+/// Returns the deployment and the replica set of a pod. Other owners, such as the jobs of an operator, do not
+/// replace each other.
 fn line(pod: &Pod) -> Option<(&Uid, &Uid)> {
     let hash = pod.labels.get(REPLICA_SET)?;
     let [set, deployment, ..] = &pod.owners[..] else { return None };

@@ -1,4 +1,4 @@
-//! What is wrong with a pod, or what it waits for, in a sentence with what the cluster reported behind it.
+//! Describes the error of a pod, or what it waits for, with the reason that the cluster reported.
 
 use std::fmt;
 
@@ -43,13 +43,13 @@ impl fmt::Display for Words<'_> {
 }
 
 impl Words<'_> {
-    /// The event that explains how the pod is now.
+    /// Returns the notice that explains the status of the pod.
     fn reported(&self) -> Option<&Notice> {
         let status = self.pod.status.strip_prefix("Init:").unwrap_or(&self.pod.status);
         match status {
             "CrashLoopBackOff" | "Error" | "OOMKilled" | "Completed" => self.killed_by_probe(),
             _ if self.pod.phase == PodPhase::Running => self.newest(|it| {
-                // A liveness probe that fails now and then is no cause for not being ready.
+                // A liveness probe that fails occasionally does not explain why a pod is not ready.
                 it.warning && it.probe != Some(ProbeKind::Liveness) && it.reason != "BackOff"
             }),
             _ if self.pod.phase == PodPhase::Pending => self
@@ -62,7 +62,7 @@ impl Words<'_> {
         self.notices.iter().rev().find(|notice| is_it(notice))
     }
 
-    /// The container's last run may have been ended because of a probe.
+    /// Returns the notice of a probe that may have caused the end of the container's last run.
     fn killed_by_probe(&self) -> Option<&Notice> {
         let mut starts = 0;
         let last_run = self.notices.iter().rev().take_while(|notice| {
@@ -75,14 +75,14 @@ impl Words<'_> {
     }
 }
 
-/// Why there is no pod, as far as that is known.
+/// Returns the reason why there is no pod, if it is known.
 pub(super) fn no_pod_words(state: &State, cluster: &ClusterName, kubernetes: &KubernetesState) -> String {
     let refused =
         state.clusters.get(cluster).refused.iter().find(|(namespace, _)| kubernetes.deployed_to(namespace));
     if let Some((namespace, failure)) = refused {
         return format!("its pods in namespace {namespace} cannot be seen: {}", failure.message);
     }
-    // Those that there are belong to the other one.
+    // The existing pods belong to the other one.
     if let Some(by) = kubernetes.drifting.replaced_by() {
         return format!("replaced by what {by} deployed");
     }

@@ -1,7 +1,8 @@
-//! What an update does with each image: use what it has, use what another update of the session built, or build.
+//! Chooses what an update does with each image: reuse its own, reuse one built by another update of the
+//! session, or build.
 //!
-//! Many resources may run one image. It is built once: the others wait for the update that builds it and take what comes
-//! of it, if that has all their changes in it.
+//! Several resources may run one image. It is built once: the others wait for that update and use the built
+//! image if it contains all their changes.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use crate::state::{
 };
 use crate::task::{ImageJob, UpdateJob};
 
-/// What a deployment does with each image, in build order. Changes up to `snapshot` count.
+/// Returns what a deployment does with each image, in build order. Changes up to `snapshot` count.
 pub(super) fn image_jobs(
     spec: &KubernetesResource,
     state: &KubernetesState,
@@ -29,7 +30,7 @@ pub(super) fn image_jobs(
     for image in spec.images.iter().filter(|image| image.is_built()) {
         let known = state.images.get(&image.name);
         let reference = known.filter(|_| !forced).and_then(|known| {
-            // Newer than its own, or it would have been forgotten.
+            // It is newer than the resource's own image, or it would have been forgotten.
             let elsewhere = known.elsewhere.as_ref().filter(|it| chosen.fits(image, known, it, destination));
             let own = || known.reference.as_ref().filter(|_| chosen.has_own(image, known, snapshot));
             elsewhere.map(|built| &built.reference).or_else(own)
@@ -43,12 +44,12 @@ pub(super) fn image_jobs(
     jobs
 }
 
-/// What was decided for the images before.
+/// The decisions for the images earlier in the build order.
 #[derive(Default)]
 struct Chosen<'a> {
-    /// With what it has; none: it is built.
+    /// The reference to reuse; none: the image is built.
     references: BTreeMap<&'a ImageName, Option<&'a String>>,
-    /// Those that become others.
+    /// The images whose reference changes.
     renewed: Vec<&'a ImageName>,
 }
 
@@ -60,13 +61,14 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// What it has is up to date.
+    /// Returns whether the resource's own image is up to date.
     fn has_own(&self, image: &ImageTarget, known: &ImageState, snapshot: u64) -> bool {
         let changed = known.changes.values().any(|at| *at <= snapshot);
         !known.stale && !changed && !image.depends_on.iter().any(|base| self.renewed.contains(&base))
     }
 
-    /// What another update built has all changes in it, is made on the same images, and is where it is needed.
+    /// Returns whether an image built by another update contains all changes, has the same base images, and
+    /// was delivered where it is needed.
     fn fits(
         &self,
         image: &ImageTarget,
@@ -84,7 +86,7 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// Another resource builds what this one would build, too.
+/// Returns the image that another resource is building and that this one would build, too.
 pub(super) fn built_elsewhere(state: &State, resource: &ResourceState) -> Option<Hold> {
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
         return None;
@@ -93,7 +95,7 @@ pub(super) fn built_elsewhere(state: &State, resource: &ResourceState) -> Option
         return None;
     }
     let destination = state.destination(&spec.cluster);
-    let jobs = image_jobs(spec, kubernetes, &destination, state.sequence, resource.starts_anew());
+    let jobs = image_jobs(spec, kubernetes, &destination, state.sequence, resource.forces_full_update());
     let wanted = jobs.iter().filter_map(|job| match job {
         ImageJob::Build(image) => Some(&**image),
         ImageJob::Reuse { .. } => None,
@@ -107,7 +109,7 @@ pub(super) fn built_elsewhere(state: &State, resource: &ResourceState) -> Option
     )
 }
 
-/// Whether it is still to build this very image.
+/// Returns whether a running update still has to build this image.
 fn builds(update: &RunningUpdate, image: &ImageTarget) -> bool {
     let UpdateKind::Job(job) = &update.kind else { return false };
     let UpdateJob::Deploy(job) = &**job else { return false };
@@ -115,17 +117,17 @@ fn builds(update: &RunningUpdate, image: &ImageTarget) -> bool {
     !update.built.contains_key(&image.name) && job.images.iter().any(is_it)
 }
 
-/// Whether what was built for one is good for the other.
+/// Returns whether two targets build the same image.
 pub(crate) fn is_same(one: &ImageTarget, other: &ImageTarget) -> bool {
     one.name == other.name && one.build == other.build && one.depends_on == other.depends_on
 }
 
-/// The resources with an image that others have, too.
+/// Returns the resources that share an image.
 pub(crate) fn sharers<'a>(state: &'a State, image: &ImageName) -> impl Iterator<Item = &'a ResourceName> {
     state.sharing.get(image).into_iter().flatten()
 }
 
-/// Of its images, those that pods of some resource run: what is built for one must be where the others find it.
+/// Returns its images that pods of any resource run: a shared image must be delivered for all resources.
 pub(crate) fn delivered(state: &State, spec: &KubernetesResource) -> Vec<ImageName> {
     let deploys = |name: &ResourceName, image: &ImageName| {
         let resource = state.resources.get(name).map(|resource| &resource.spec.body);
@@ -139,14 +141,14 @@ pub(crate) fn delivered(state: &State, spec: &KubernetesResource) -> Vec<ImageNa
     spec.images.iter().map(|image| &image.name).filter(is_needed).cloned().collect()
 }
 
-/// Those that wait for an image of this resource: it may be built now, or never.
+/// Returns the resources that wait for an image of this one, which was built or no longer will be.
 pub(super) fn waiting_for(state: &State, name: &ResourceName) -> Vec<ResourceName> {
     let waits =
         |other: &ResourceState| matches!(&other.hold, Some(Hold::Image { resource, .. }) if resource == name);
     sharing_with(state, name, waits)
 }
 
-/// Those in the queue that would build the same image as this one, which has just begun.
+/// Returns the queued resources that would build the same image as this one, which has just started.
 pub(super) fn in_queue_with(state: &State, name: &ResourceName) -> Vec<ResourceName> {
     sharing_with(state, name, |other| other.queued.is_some())
 }

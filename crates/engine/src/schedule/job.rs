@@ -1,4 +1,5 @@
-//! What a Kubernetes resource's next update must do: copy files into running containers, or build and deploy.
+//! Chooses the job of a Kubernetes resource's next update: copy files into running containers, or build and
+//! deploy.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use super::producers::follows_command;
 
 pub(super) enum Choice {
     Deploy,
-    /// The changes can go into a container that is not running yet.
+    /// The changes can be copied into a container that is not running yet.
     Wait,
     LiveUpdate(Cause, u64),
 }
@@ -31,12 +32,12 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
     else {
         return Choice::Deploy;
     };
-    // Who triggers, and not for what was saved, has a reason not to trust what runs.
-    let must_deploy = resource.starts_anew()
+    // A manual trigger without pending changes forces a full deployment.
+    let must_deploy = resource.forces_full_update()
         || !resource.started_once
         || resource.reconfigured.is_some()
         || kubernetes.fall_back
-        || resource.again.is_some()
+        || resource.pending_retry.is_some()
         || kubernetes.deployed.is_none()
         || !kubernetes.drifting.found.is_empty()
         || !kubernetes.changes.is_empty()
@@ -44,7 +45,7 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
     if must_deploy {
         return Choice::Deploy;
     }
-    // What an update by hand or an automatic one may take: everything; else what was taken before.
+    // A manual or automatic update covers all changes, others only what was covered before.
     let takes_new = resource.triggered.is_some() || resource.is_automatic();
     let snapshot = if takes_new { state.sequence } else { resource.attempted };
     if nobody_takes_changes(state, resource, spec, kubernetes) {
@@ -60,7 +61,8 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
     }
 }
 
-/// Its changes cannot all be copied into a container: it must be built, or at least deployed, again.
+/// Returns whether some changes cannot be copied into containers, so that a build or at least a deployment is
+/// needed.
 pub(super) fn needs_build(
     spec: &KubernetesResource,
     image: &ImageTarget,
@@ -77,8 +79,8 @@ pub(super) fn needs_build(
         _ if is_base(spec, image) => false,
         None => !state.changes.is_empty(),
         Some(live_update) => {
-            // Where there is no agent, only a new pod starts the process anew. One whose image is the same as before has
-            // none of the changes: they are copied, and the step says what it cannot do.
+            // Without an agent, only a new pod restarts the process. A pod with the same image as before
+            // lacks the changes: they are copied, and the step reports that it cannot restart.
             let cannot_restart = image.is_built()
                 && live_update.restart_process.is_some()
                 && !state.changes.is_empty()
@@ -88,20 +90,21 @@ pub(super) fn needs_build(
     }
 }
 
-/// Others build on it, and no container runs it.
+/// Returns whether an image is only a base image, which no container runs.
 fn is_base(spec: &KubernetesResource, image: &ImageTarget) -> bool {
     !spec.image_deps.contains(&image.name) && built_on(spec, image).next().is_some()
 }
 
-/// Whether a change to a file of an image can be copied into the containers of all images that build on it, if any do.
+/// Returns whether a changed file of an image can be copied into the containers of all images built on it, if
+/// there are any.
 fn in_place_above(spec: &KubernetesResource, base: &ImageTarget, path: &Path) -> bool {
     let is_copied = |other: &ImageTarget| other.live_update.as_ref().is_some_and(|it| in_place(it, path));
     built_on(spec, base)
         .all(|other| (is_base(spec, other) || is_copied(other)) && in_place_above(spec, other, path))
 }
 
-/// The images with live updates that build on one: its files may be among those that they copy, also where containers run
-/// it themselves.
+/// Returns the images with live updates that are built on this one. They may copy its files, even if
+/// containers also run it directly.
 pub(crate) fn live_updates_above<'a>(
     spec: &'a KubernetesResource,
     base: &ImageTarget,
@@ -122,7 +125,7 @@ fn built_on<'a>(
     spec.images.iter().filter(move |other| other.depends_on.contains(&name))
 }
 
-/// Whether a change to this file can be copied.
+/// Returns whether a live update can copy this file.
 pub(crate) fn in_place(live_update: &LiveUpdate, path: &Path) -> bool {
     !live_update.stop_paths.iter().any(|stop| path.starts_with(stop))
         && live_update.syncs.iter().any(|sync| path.starts_with(&sync.local))
@@ -137,8 +140,8 @@ fn live_cause(state: &State, resource: &ResourceState, needed: NeededSync) -> Ca
     }
 }
 
-/// Files of an image changed whose containers have all ended for good, though something else in their pods runs: what was saved
-/// is for the next ones, as where pods have ended.
+/// Returns whether changed files belong to an image whose containers have all completed while other
+/// containers of their pods run. The changes are for the next containers, as with completed pods.
 fn nobody_takes_changes(
     state: &State,
     resource: &ResourceState,
@@ -155,8 +158,8 @@ fn nobody_takes_changes(
     })
 }
 
-/// A container that takes changes is on its way, for the first time or again: it is not one that crashes all the time, or
-/// that cannot be made at all.
+/// Returns whether a container that receives changes is starting or restarting. Excludes containers that
+/// crash repeatedly or cannot be created.
 pub(crate) fn is_starting(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesState) -> bool {
     let takes_changes = |container: &Container| {
         let mut images = spec.images.iter().filter(|image| image.live_update.is_some());
@@ -173,7 +176,8 @@ pub(crate) fn is_starting(state: &State, spec: &KubernetesResource, kubernetes: 
     pods.peek().is_none() || pods.any(will_run)
 }
 
-/// Those of ours that are made anew when they are gone: a job has no other, and an operator may have its own mind.
+/// Returns the crashing pods that are recreated once deleted. Excludes pods of jobs, which are not, and of
+/// operators, whose behavior is unknown.
 fn crashing(state: &State, kubernetes: &KubernetesState) -> Vec<PodRef> {
     const MADE_ANEW: [&str; 4] = ["ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"];
     let is_made_anew = |pod: &Pod| {
@@ -188,7 +192,7 @@ fn closed(kubernetes: &KubernetesState) -> Vec<ImageName> {
     kubernetes.images.iter().filter(|(_, image)| image.closed).map(|(name, _)| name.clone()).collect()
 }
 
-/// Changes that no update has tried.
+/// Returns the changed files that no update has covered.
 pub(super) fn new_changes(resource: &ResourceState) -> BTreeSet<&PathBuf> {
     let attempted = resource.attempted;
     let (own, images) = match &resource.body {
@@ -205,7 +209,7 @@ pub(super) fn new_changes(resource: &ResourceState) -> BTreeSet<&PathBuf> {
         .collect()
 }
 
-/// What an update of everything up to `snapshot` has to do.
+/// Returns the job of an update that covers all changes up to `snapshot`.
 pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapshot: u64) -> Arc<UpdateJob> {
     let cluster = state.cluster_of(&resource.spec.name);
     let info = state.clusters.get(&cluster).info.clone().unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Local resources whose commands write inputs of images, such as a compiler that fills the folder of a Dockerfile.
 //!
-//! No Tiltfile declares them. They are remembered from changes that come while one of them runs and nothing else could have
-//! written the files, and matter for the first build of a resource alone: it waits for them, and is not given up for what
-//! they write.
+//! No Tiltfile declares them. They are detected from changes that are reported while one of them runs and
+//! nothing else could have written the files. They only matter for the first build of a resource: it waits
+//! for them, and is not cancelled for what they write.
 
 use std::time::Duration;
 
@@ -12,27 +12,29 @@ use crate::controllers::command::CommandPhase;
 use crate::owner::Owner;
 use crate::state::{BodyState, ResourceState, State};
 
-/// What a command wrote last is reported within this time after its end.
+/// The last writes of a command are reported within this time after its end.
 const REPORTED_WITHIN: Duration = Duration::from_secs(2);
-/// The same where nothing says that the command writes inputs of the image: most reports come at once.
+/// The same for a command that is not known to write inputs of the image: most changes are reported at once.
 const USUALLY_REPORTED_WITHIN: Duration = Duration::from_millis(300);
 /// A server writes its first output within this time, such as a compiler that goes on to watch its sources.
 const SERVER_START: Duration = Duration::from_secs(10);
-/// A first build waits for so long after the last change: a command may run for ever.
+/// A first build waits for this long after the last change, because a command may run indefinitely.
 const QUIET: Duration = Duration::from_secs(10);
-/// And no longer than this after the first one: a command may write for ever.
+/// A first build waits for at most this long after the first change, because a command may write
+/// indefinitely.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How exactly file systems tell the time.
+/// The resolution of file times.
 const GRAIN: Duration = Duration::from_millis(20);
 
-/// Notes that a local resource's command has ended.
+/// Records that a local resource's command has ended.
 pub(crate) fn command_ended(state: &mut State, name: &ResourceName, started: Timestamp) {
     let now = state.now;
     state.commands_ended.retain(|_, (_, ended)| now.since(*ended) <= REPORTED_WITHIN);
     state.commands_ended.insert(name.clone(), (started, now));
 }
 
-/// Whether a first build that starts now may begin before the files are reported that a command has just written.
+/// Returns whether a first build that starts now may begin before the writes of a command that has just ended
+/// are reported.
 pub(super) fn follows_command(state: &State, resource: &ResourceState) -> bool {
     let Some(kubernetes) = resource.kubernetes() else { return false };
     state.commands_ended.iter().any(|(name, (_, ended))| {
@@ -44,8 +46,8 @@ pub(super) fn follows_command(state: &State, resource: &ResourceState) -> bool {
     })
 }
 
-/// Returns whether a command of the session may have written inputs of this resource's images just now, and remembers it
-/// where no other could have.
+/// Returns whether a command of the session may have written inputs of this resource's images just now.
+/// Records the command if no other could have written them.
 pub(super) fn note_change(state: &mut State, name: &ResourceName, written: Option<Timestamp>) -> bool {
     let writers = possible_writers(state, name, written);
     let now = state.now;

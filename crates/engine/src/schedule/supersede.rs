@@ -1,6 +1,6 @@
-//! An update that a newer save made useless is given up, where that is safe.
+//! Cancels updates that a newer save has made obsolete, where that is safe.
 //!
-//! Files that the session's own commands write are no such save: the first build of a resource goes on.
+//! Files written by the session's own commands do not count: the first build of a resource continues.
 
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
@@ -11,10 +11,11 @@ use crate::state::{RunningUpdate, State, UpdateKind};
 use crate::task::{ImageJob, UpdateJob};
 use crate::timeline::{Outcome, record_end};
 
-/// So many times in a row; then one is let through, or who saves again and again would never see anything.
+/// The maximum number of cancelled updates in a row. Then one runs to its end, or frequent saves would
+/// prevent any result.
 const AT_MOST: u32 = 3;
 
-/// Handles change number `sequence`, of files that were written at this time. `image` has them among its inputs.
+/// Handles change number `sequence`, of files that were written at this time. They are inputs of `image`.
 pub(crate) fn files_changed(
     state: &mut State,
     name: &ResourceName,
@@ -38,7 +39,8 @@ pub(crate) fn files_changed(
     }
 }
 
-/// Whether the update builds the image and has yet to read its inputs: it waits for them to be reported.
+/// Returns whether the update builds the image and has not read its inputs yet, because it waits for their
+/// changes to be reported.
 fn has_not_read(update: &RunningUpdate, image: &ImageName) -> bool {
     let UpdateKind::Job(job) = &update.kind else { return false };
     let UpdateJob::Deploy(job) = &**job else { return false };
@@ -47,15 +49,15 @@ fn has_not_read(update: &RunningUpdate, image: &ImageName) -> bool {
     job.follows_command && job.images.iter().any(is_built) && !has_begun
 }
 
-/// Looks at a resource whose files changed. Images are built from what is outdated then, and nothing has reached the
-/// cluster before the deployment begins. A local command is never cut off: nobody knows what it has done so far.
+/// Cancels the update of a resource whose files changed, if its builds are outdated and its deployment has
+/// not begun. A local command is never cancelled: its effects so far are unknown.
 pub(crate) fn give_up_outdated(state: &mut State, name: &ResourceName) {
     let Some(resource) = state.resources.get_mut(name) else { return };
     if !resource.is_automatic() || resource.superseded >= AT_MOST {
         return;
     }
     let is_building = resource.update.as_ref().is_some_and(|update| {
-        // A command that deploys may run already where nothing is built before it.
+        // A deploy command may run already if no image is built before it.
         let is_built = |image: &ImageJob| matches!(image, ImageJob::Build(_));
         let builds = match &update.kind {
             UpdateKind::Job(job) => {

@@ -1,4 +1,4 @@
-//! What a resource wants: nothing, a place in the queue, or something else first.
+//! Evaluates what a resource needs next: nothing, a place in the queue, or something else first.
 
 use lilt_model::ResourceName;
 use lilt_model::image::ImageTarget;
@@ -17,9 +17,10 @@ pub(super) enum Want {
     Nothing,
     Hold(Hold),
     Queue(Rank),
-    /// As soon as its files are watched.
+    /// A place in the queue as soon as its files are watched.
     Files(Rank),
-    /// Namespaces or kinds that were deleted behind our back.
+    /// An update of `uncategorized`, because namespaces or custom resource definitions were deleted in the
+    /// cluster.
     Base,
     LiveUpdate(Cause, u64),
 }
@@ -57,7 +58,7 @@ pub(super) fn wanted(state: &State, resource: &ResourceState) -> Want {
     }
 }
 
-/// How urgent its next update is; none if it needs none; an error if it waits for something else first.
+/// Returns the rank of its next update; none if it needs none; an error if it waits for something else first.
 fn rank(state: &State, resource: &ResourceState) -> Result<Option<Rank>, Hold> {
     if let Some(sequence) = resource.triggered {
         return Ok(Some(Rank::Triggered(sequence)));
@@ -78,8 +79,8 @@ fn rank(state: &State, resource: &ResourceState) -> Result<Option<Rank>, Hold> {
         }
         return Ok(Some(Rank::changed(resource.newest_change().max(reconfigured))));
     }
-    if let Some(again) = &resource.again {
-        return again.hold(state).map_or(Ok(Some(Rank::changed(resource.attempted))), Err);
+    if let Some(pending_retry) = &resource.pending_retry {
+        return pending_retry.hold(state).map_or(Ok(Some(Rank::changed(resource.attempted))), Err);
     }
     if is_behind(resource) {
         return Ok(Some(Rank::changed(resource.attempted)));
@@ -93,17 +94,17 @@ fn rank(state: &State, resource: &ResourceState) -> Result<Option<Rank>, Hold> {
     Ok(None)
 }
 
-/// The dependencies that keep it from updating now.
+/// Returns the dependencies that it waits for.
 fn unmet(state: &State, resource: &ResourceState) -> Vec<Dependency> {
     let is_missing = |name: &&lilt_model::ResourceName| {
         let first = !resource.started_once && resource.unmet.contains(*name);
-        // With the cascade, a rebuild too waits until what it builds on is done.
-        let again = resource.spec.cascade
+        // With the cascade, an update waits for running updates of its dependencies, too.
+        let pending_retry = resource.spec.cascade
             && state
                 .resources
                 .get(*name)
                 .is_some_and(|it| !it.disabled && it.started_once && !it.ready.is_ready());
-        first || again
+        first || pending_retry
     };
     let dependency = |name: &lilt_model::ResourceName| Dependency {
         name: name.clone(),
@@ -115,7 +116,7 @@ fn unmet(state: &State, resource: &ResourceState) -> Vec<Dependency> {
     resource.spec.resource_deps.iter().filter(is_missing).map(dependency).collect()
 }
 
-/// Namespaces and definitions of kinds come before what needs them.
+/// Returns whether it waits for namespaces and custom resource definitions to be deployed first.
 fn is_behind_uncategorized(state: &State, resource: &ResourceState) -> bool {
     !resource.spec.name.is_uncategorized()
         && state
@@ -124,7 +125,7 @@ fn is_behind_uncategorized(state: &State, resource: &ResourceState) -> bool {
             .is_some_and(|first| first.update.is_some() || first.queued.is_some())
 }
 
-/// The containers lack something that an earlier update brought.
+/// Returns whether containers lack changes of an earlier update.
 fn is_behind(resource: &ResourceState) -> bool {
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
         return false;

@@ -8,7 +8,7 @@ use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::{ClusterName, Failure, ResourceName, Timestamp};
 use serde::Serialize;
 
-/// What is known of each. One that nobody has spoken of yet is as empty as a new one.
+/// The state of each cluster. An unknown cluster has the default state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Clusters(BTreeMap<ClusterName, ClusterState>);
@@ -24,12 +24,12 @@ impl Clusters {
         self.0.entry(name.clone()).or_default()
     }
 
-    /// The session's own comes first.
+    /// The session's own cluster comes first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&ClusterName, &ClusterState)> {
         self.0.iter()
     }
 
-    /// Whether the session has it.
+    /// Returns whether the session has this cluster.
     pub(crate) fn has(&self, name: &ClusterName) -> bool {
         name.is_session() || self.0.contains_key(name)
     }
@@ -44,29 +44,29 @@ impl Clusters {
 pub(crate) struct ClusterState {
     /// Some resource deploys to it.
     pub(crate) wanted: bool,
-    /// Where kubeconfig says that it is; known once a connection was attempted.
+    /// The address according to kubeconfig; known once a connection was attempted.
     pub(crate) address: Option<ClusterAddress>,
     pub(crate) info: Option<ClusterInfo>,
     pub(crate) connected: Option<Timestamp>,
     pub(crate) failure: Option<Failure>,
-    /// When the cluster became unreachable; set exactly while `failure` is.
+    /// The time at which the cluster became unreachable; set exactly while `failure` is.
     pub(crate) failing_since: Option<Timestamp>,
     /// The number of the last request to reconnect; 0 if there was none. A new number restarts the tasks that connect.
     pub(crate) reconnect: u64,
-    /// Namespaces with pods of ours, once something was deployed there.
+    /// Namespaces that something was deployed to, whose pods are watched.
     pub(crate) namespaces: BTreeSet<String>,
-    /// Which resource applied an object.
+    /// The resource that applied each object.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) applied: BTreeMap<ObjectRef, ResourceName>,
-    /// Where applied objects are followed, and how many of them are there.
+    /// The scopes in which applied objects are watched, with the number of objects in each.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) scopes: BTreeMap<ObjectScope, usize>,
-    /// Namespaces whose pods may not be read, and who says so.
+    /// Namespaces whose pods may not be read, with the error.
     pub(crate) refused: BTreeMap<String, Failure>,
 }
 
 impl ClusterState {
-    /// Why nothing can be done there yet.
+    /// Returns the reason why the cluster cannot be used yet.
     pub(crate) fn trouble(&self) -> Option<String> {
         match (&self.info, &self.failure) {
             (None, Some(failure)) => Some(failure.to_string()),

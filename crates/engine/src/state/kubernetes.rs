@@ -1,4 +1,4 @@
-//! A Kubernetes resource's life.
+//! The state of a Kubernetes resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,58 +20,59 @@ use crate::event::{Deployed, Drift};
 use crate::notices::Notices;
 use crate::state::{Changes, UpdateCommand};
 
-/// Files that are noticed so long after a build were created after it, however busy the machine is.
+/// New files that are reported later than this after a build were created after it, even on a busy machine.
 const NOTICED: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KubernetesState {
-    /// The text of the objects, as readers see it: they read it more often than it changes.
+    /// The objects as YAML, cached because they are read more often than they change.
     #[serde(skip)]
     pub(crate) yaml: Arc<str>,
     pub(crate) images: BTreeMap<ImageName, ImageState>,
     pub(crate) deployed: Option<Deployed>,
-    /// When the last update that applied something began and ended.
+    /// The start and the end of the last update that applied something.
     pub(crate) applied_during: Option<(Timestamp, Timestamp)>,
-    /// Changes that the command that deploys has not seen.
+    /// Changes since the deploy command last started.
     pub(crate) changes: Changes,
-    /// The resource as it was last applied; what a later one lacks must go. The same that is wanted now, most of the time.
+    /// The resource as last applied: objects that a later one lacks are deleted. Mostly the same as the
+    /// current specification.
     #[serde(serialize_with = "objects")]
     pub(crate) applied: Option<Arc<Resource>>,
     /// Its pods, old and new.
     pub(crate) pods: BTreeSet<PodRef>,
-    /// What went wrong with its objects, and with what they own besides pods.
+    /// Notices about its objects, and about what they own besides pods.
     pub(crate) notices: Arc<Notices>,
-    /// Local resources whose commands were seen to write inputs of its images before it was deployed.
+    /// Local resources whose commands wrote inputs of its images before it was deployed.
     pub(crate) producers: BTreeSet<ResourceName>,
-    /// When they were first seen to.
+    /// The time of the first such write.
     pub(crate) waits_since: Option<Timestamp>,
-    /// Until when its first build waits for these.
+    /// The end of its first build's wait for them.
     pub(crate) waits_until: Option<Timestamp>,
-    /// A container could not be updated in place: build.
+    /// A live update failed, so a build is needed.
     pub(crate) fall_back: bool,
-    /// Changes up to this number were built because containers crash too often to take them.
+    /// Changes up to this number were built because crashing containers could not take a live update.
     pub(crate) crashed_out: u64,
-    /// Its jobs have succeeded since the last deployment: they stay so when their pods are gone.
+    /// Its jobs have succeeded since the last deployment. They stay completed when their pods are gone.
     pub(crate) completed: bool,
     pub(crate) drifting: Drifting,
 }
 
-/// What is known of objects that are not as they were applied.
+/// The drift of the objects of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Drifting {
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) found: BTreeMap<ObjectRef, Drift>,
-    /// Objects that became others, with their marks: whether it matters is being looked at.
+    /// Changed objects with their fingerprints, which are being compared with their manifests.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) suspects: BTreeMap<ObjectRef, String>,
-    /// The number of that look.
+    /// The number of that inspection.
     pub(crate) inspection: u64,
-    /// What was seen during an update, which may be our own doing; none: it was gone.
+    /// Fingerprints observed during an update, which may have caused the change itself; none: deleted.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) meanwhile: BTreeMap<ObjectRef, Option<String>>,
-    /// How often in a row it was put right at once.
+    /// The number of automatic corrections in a row.
     pub(crate) corrections: u32,
-    /// Others are to be deployed, which need what was deleted here.
+    /// Other resources need objects that were deleted here.
     pub(crate) needed: bool,
 }
 
@@ -80,7 +81,7 @@ impl Drifting {
         self.found.values().any(|drift| *drift == Drift::Deleted)
     }
 
-    /// The session that deployed others in the place of its objects.
+    /// Returns the session that replaced its objects, if one did.
     pub(crate) fn replaced_by(&self) -> Option<&str> {
         self.found.values().find_map(|drift| match drift {
             Drift::Replaced { by, .. } => Some(by.as_str()),
@@ -95,7 +96,7 @@ impl Drifting {
 }
 
 impl KubernetesState {
-    /// The objects as they were last applied.
+    /// Returns the objects as last applied.
     pub(crate) fn applied(&self) -> &[Value] {
         applied(&self.applied)
     }
@@ -114,34 +115,36 @@ fn objects<S: Serializer>(resource: &Option<Arc<Resource>>, serializer: S) -> Re
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ImageState {
-    /// The reference under which the cluster knows what was built.
+    /// The reference of the built image in the cluster.
     pub(crate) reference: Option<String>,
-    /// When the update that built it began and ended.
+    /// The start and the end of the update that built it.
     pub(crate) built_during: Option<(Timestamp, Timestamp)>,
-    /// What the last build of this resource's updates went through, whether it succeeded or not.
+    /// The steps of the last build by an update of this resource, successful or not.
     pub(crate) last_build: Option<BuildRecord>,
     /// The last run of the command that builds it.
     pub(crate) command: Option<UpdateCommand>,
-    /// All changes up to this number are in the built image, or in what a command deployed.
+    /// All changes up to this number are contained in the built image, or in what a command deployed.
     pub(crate) built: u64,
-    /// Changes since the image was built. A later pod of this image lacks them, so they are kept until the next build; but for
-    /// `transient` files.
+    /// Changes since the image was built. New pods of this image lack them, so they are kept until the next
+    /// build, except those of `transient` files.
     pub(crate) changes: Changes,
-    /// Those of the changed files that are not in the image, and whether they are deleted.
+    /// The changed files that are not in the image, and whether they are deleted.
     transient: BTreeMap<ChangedPath, bool>,
-    /// The number of the newest change, also if that one is forgotten: what another update builds may contain its file.
+    /// The number of the newest change, even if that change was forgotten: another update's build may contain
+    /// its file.
     newest: u64,
-    /// Changes up to this number lie in a volume of its pods, where they outlive containers.
+    /// Changes up to this number are in a volume of its pods, which outlives containers.
     pub(crate) lasting: u64,
-    /// It must be built, whatever the changes say: its definition changed or copying failed.
+    /// It must be built even without changes: its definition changed, or a live update failed.
     pub(crate) stale: bool,
-    /// A container of it refused to have its files changed. What admission makes of a pod, such as another user, is in no manifest.
+    /// A container of it does not permit changes of its files. The manifest does not show this: admission may
+    /// for example set another user.
     pub(crate) closed: bool,
-    /// What an update built last, of whichever resource, if this one has not taken it over yet.
+    /// The last build by an update of any resource, until this resource uses it.
     pub(crate) elsewhere: Option<BuiltImage>,
     /// Running containers of it.
     pub(crate) containers: SyncContainers,
-    /// Some container of it does not run, and may run again with the files that were copied into it.
+    /// Some container of it is stopped, and may restart with the files that were copied into it.
     pub(crate) has_stopped_containers: bool,
 }
 
@@ -149,24 +152,25 @@ pub(crate) struct ImageState {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct BuiltImage {
     pub(crate) reference: String,
-    /// All changes up to this number are in it.
+    /// It contains all changes up to this number.
     pub(crate) snapshot: u64,
-    /// What it is made on.
+    /// The references of the images it was built on.
     pub(crate) bases: Vec<(ImageName, String)>,
     pub(crate) destination: Destination,
 }
 
-/// The last save of files of an image that several resources have. Each of them hears of it through a watch of its own.
+/// The last save of files of an image that several resources share. Each of their watches reports it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Save {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) written: Timestamp,
     pub(crate) sequence: u64,
-    pub(crate) heard: BTreeSet<ResourceName>,
+    #[serde(rename = "heard")]
+    pub(crate) seen_by: BTreeSet<ResourceName>,
 }
 
-/// For whom images are built: one for another registry or platform is another image, and what one cluster has another
-/// lacks.
+/// The target of a built image. An image for another registry or platform is a different one, and an image
+/// delivered to one cluster is missing in the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Destination {
     pub(crate) cluster: ClusterName,
@@ -181,7 +185,7 @@ impl KubernetesState {
     }
 }
 
-/// Whether a container runs an image that was built as `reference`, or is never built.
+/// Returns whether a container runs the image that was built as `reference`, or one that is never built.
 pub(crate) fn runs(reference: Option<&String>, target: &ImageTarget, container: &Container) -> bool {
     match reference {
         Some(reference) => container.image == *reference,
@@ -190,12 +194,12 @@ pub(crate) fn runs(reference: Option<&String>, target: &ImageTarget, container: 
 }
 
 impl ImageState {
-    /// Changes after `has`, up to `limit`.
+    /// Returns the changes after `has`, up to `limit`.
     pub(crate) fn changes_between(&self, has: u64, limit: u64) -> impl Iterator<Item = &PathBuf> {
         self.changes.iter().filter(move |(_, at)| **at > has && **at <= limit).map(|(path, _)| &**path)
     }
 
-    /// Containers that lack a change which was taken up before, such as one that started again.
+    /// Returns whether a container lacks a change that an update covered, for example because it restarted.
     pub(crate) fn is_behind(&self, attempted: u64) -> bool {
         self.containers.values().any(|it| {
             it.awaits_initial_sync() || self.changes_between(it.has_or_tried(), attempted).next().is_some()
@@ -226,8 +230,8 @@ impl ImageState {
         }
     }
 
-    /// Forgets files that are not in the image, are deleted, and are in no container any more: a later pod lacks nothing.
-    /// Changes up to `attempted` were given to all containers.
+    /// Forgets deleted files that are neither in the image nor in a container, so that a new pod lacks
+    /// nothing. Changes up to `attempted` were sent to all containers.
     pub(crate) fn forget_transient(&mut self, attempted: u64) {
         if self.has_stopped_containers {
             return;
@@ -246,12 +250,12 @@ impl ImageState {
 
     fn retain_changes(&mut self, is_kept: impl Fn(&Path, u64) -> bool) {
         self.changes.retain(|path, at| is_kept(path, *at));
-        // A build that was running when they were created may have them.
+        // A build that was running when they were created may contain them.
         self.transient.clear();
         self.newest = self.changes.values().copied().max().unwrap_or(0);
     }
 
-    /// A build of everything up to `snapshot` succeeded.
+    /// Records a successful build that contains all changes up to `snapshot`.
     pub(crate) fn record_build(
         &mut self,
         reference: String,
@@ -269,8 +273,8 @@ impl ImageState {
         self.containers.clear();
     }
 
-    /// Everything up to `snapshot` was deployed with the same image as before: its containers stay, with whatever was
-    /// copied into them, and must get what they lack.
+    /// Records a deployment of all changes up to `snapshot` with the same image as before. Its containers
+    /// keep the files that were copied into them, and get what they lack.
     pub(crate) fn record_deployment(&mut self, snapshot: u64, live_update: Option<&LiveUpdate>) {
         self.stale = false;
         let copied = |path: &Path| live_update.is_some_and(|it| crate::schedule::in_place(it, path));

@@ -1,4 +1,4 @@
-//! Notices updates that cause themselves: a command that writes what its resource watches.
+//! Detects updates that cause themselves: a command that writes files its resource watches.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,24 +7,24 @@ use serde::Serialize;
 
 use crate::hold::Hold;
 
-/// So many updates in a row may each be caused by what the one before it wrote.
+/// The number of updates in a row that may each be caused by writes of the one before.
 const ROUNDS: u32 = 8;
-/// More files than these explain nothing better.
+/// The maximum number of files that are recorded.
 const REMEMBERED: usize = 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Looping {
     rounds: u32,
-    /// Written in each of these rounds.
+    /// Files written in each of these rounds.
     files: BTreeSet<PathBuf>,
-    /// Written while the update ran, or just after.
+    /// Files written while the update ran, or just after.
     own: BTreeSet<PathBuf>,
-    /// Something changed while nothing ran: somebody is at work.
+    /// Something changed while nothing ran: the user is editing.
     edited: bool,
 }
 
 impl Looping {
-    /// Files changed; `own` if the update that runs, or the last one, has written them.
+    /// Records changed files; `own` if the running update, or the last one, has written them.
     pub(crate) fn note_changes<'a>(
         &mut self,
         own: bool,
@@ -33,7 +33,7 @@ impl Looping {
     ) {
         self.edited |= !own;
         for path in paths {
-            // Of one that is held nothing runs that could have written another file.
+            // While a resource is held, none of its updates can have written another file.
             self.edited |= !running && self.rounds >= ROUNDS && !self.files.contains(path);
             if own && self.own.len() < REMEMBERED {
                 self.own.insert(path.clone());
@@ -41,7 +41,7 @@ impl Looping {
         }
     }
 
-    /// An update starts. Only one that changed files alone have caused goes on with a row.
+    /// Records the start of an update. Only an update caused by changed files alone continues a row.
     pub(crate) fn note_start(&mut self, by_files: bool) {
         let own = std::mem::take(&mut self.own);
         let edited = std::mem::take(&mut self.edited);
@@ -60,7 +60,7 @@ impl Looping {
         }
     }
 
-    /// The next update would be one too many.
+    /// Returns whether the next update would exceed the limit.
     pub(crate) fn is_runaway(&self) -> bool {
         self.rounds >= ROUNDS && !self.edited && self.own.iter().any(|path| self.files.contains(path))
     }

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use lilt_model::ResourceName;
 use serde::Serialize;
 
-/// Smaller goes first.
+/// The order of the queue: smaller ranks start first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) enum Rank {
-    /// Asked for by hand, first come first served.
+    /// A manual trigger, first come first served.
     Triggered(u64),
-    /// Something changed, the newest change first: somebody waits for it.
+    /// Pending changes, newest first: the user waits for them.
     Changed(Reverse<u64>),
     /// First round: local resources, objects without a workload, workloads without images, the rest.
     Initial(u8, u32),
@@ -23,7 +23,7 @@ impl Rank {
     }
 }
 
-/// Two lists, so that updates that must run alone never make the others be looked through.
+/// Two lists, so that updates that must run alone do not require a search through the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Queue {
     alone: BTreeSet<(Rank, ResourceName)>,
@@ -50,10 +50,10 @@ impl Queue {
         self.alone.is_empty() && self.parallel.is_empty()
     }
 
-    /// The next one to start while `running` updates run, none of them alone.
+    /// Returns the next update to start while `running` updates run, none of which must run alone.
     pub(crate) fn first(&self, running: usize) -> Option<&(Rank, ResourceName)> {
         let parallel = self.parallel.first();
-        // One that must run alone waits until nothing runs; meanwhile the others go on.
+        // An update that must run alone waits until nothing runs. Meanwhile others start.
         let alone = if running == 0 { self.alone.first() } else { None };
         match (alone, parallel) {
             (Some(alone), Some(parallel)) => Some(alone.min(parallel)),

@@ -1,4 +1,4 @@
-//! One resource's life.
+//! The state of one resource.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::hold::Hold;
 use crate::outage::PendingRetry;
 use crate::task::UpdateJob;
 
-/// Ended updates that are remembered.
+/// The number of finished updates that are kept.
 pub(crate) const HISTORY: usize = 20;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,68 +31,71 @@ pub(crate) struct ResourceState {
     pub(crate) tiltfile: ResourceName,
     /// Its place in the Tiltfile, from 1.
     pub(crate) order: u32,
-    /// Switched off: shown, and nothing else.
+    /// Disabled resources are shown, and nothing else.
     pub(crate) disabled: bool,
-    /// When it was last switched off or on, or declared.
+    /// The time at which it was last enabled, disabled or declared.
     pub(crate) switched: Timestamp,
-    /// It was switched on and has not been updated since.
+    /// Enabled, and not updated since.
     pub(crate) switched_on: bool,
-    /// The Tiltfile's, or what was said by hand since.
+    /// The mode of the Tiltfile, or the one that the user has set since.
     pub(crate) trigger_mode: TriggerMode,
     pub(crate) body: BodyState,
     pub(crate) update: Option<Box<RunningUpdate>>,
     pub(crate) history: VecDeque<FinishedUpdate>,
-    /// Changes up to this number were tried, with or without success: they alone start nothing again.
+    /// The last sequence number covered by an update, successful or not. Changes up to it do not start
+    /// another one.
     pub(crate) attempted: u64,
     pub(crate) started_once: bool,
     pub(crate) ready: ReadyState,
-    /// Whether it is up to date, and whether it is ready, in Tilt's terms, with since when that is so.
+    /// Tilt's conditions `UpToDate` and `Ready`, each with the time of its last transition.
     pub(crate) conditions: [Option<(bool, Timestamp)>; 2],
-    /// An update succeeded, and those that depend on it have not been told yet.
+    /// An update succeeded, and its dependents have not been notified yet.
     pub(crate) renewed: bool,
     /// Dependencies that were updated since its own last update (only if the session cascades).
     pub(crate) renewed_dependencies: BTreeSet<ResourceName>,
-    /// How far it is, as those that wait for it have been told.
-    pub(crate) told: String,
-    /// When to look at it again though nothing happened.
+    /// The progress that dependents show while they wait. When it changes, they are notified.
+    #[serde(rename = "told")]
+    pub(crate) published_state: String,
+    /// The time at which to evaluate it again without an event.
     pub(crate) alarm: Option<Timestamp>,
     pub(crate) looping: Looping,
-    /// Updates in a row that were given up for newer changes.
+    /// The number of updates in a row that were cancelled for newer changes.
     pub(crate) superseded: u32,
-    /// The last deployment, until its pods are ready.
+    /// The record of the last deployment, until its pods are ready.
     pub(crate) rollout: Option<Box<UpdateRecord>>,
-    /// When the newest of its changes was saved, as files tell, and when that was noticed.
+    /// The modification time of the newest changed file, and the time of its detection.
     pub(crate) saved: Option<(Timestamp, Timestamp)>,
-    /// Asked for by hand, not started yet.
+    /// The number of a manual trigger that has not started an update yet.
     pub(crate) triggered: Option<u64>,
-    /// By whom.
+    /// The origin of that trigger.
     pub(crate) trigger_reason: TriggerReason,
-    /// Its last update was kept from succeeding by something that did not answer.
-    pub(crate) again: Option<Box<PendingRetry>>,
-    /// The Tiltfile changed it: when, and by which files.
+    /// The retry of its last update, which failed because a dependency was unreachable.
+    #[serde(rename = "again")]
+    pub(crate) pending_retry: Option<Box<PendingRetry>>,
+    /// The number of the last change by the Tiltfile, and the files that caused it.
     pub(crate) reconfigured: Option<(u64, Vec<String>)>,
-    /// What is to be watched for it.
+    /// The file watches it needs.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) watches: BTreeMap<WatchId, FileWatch>,
-    /// Dependencies that have not been ready yet.
+    /// Dependencies that have never been ready.
     pub(crate) unmet: BTreeSet<ResourceName>,
     /// Its place in the queue.
     pub(crate) queued: Option<Rank>,
-    /// The place it will have once its files are watched.
+    /// Its place in the queue once its files are watched.
     pub(crate) unwatched: Option<Rank>,
     pub(crate) pending_since: Option<Timestamp>,
     pub(crate) hold: Option<Hold>,
 }
 
-/// Whether a resource is ready, and since when.
+/// The readiness of a resource, with times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum ReadyState {
-    /// Not since it was defined.
+    /// It has never been ready.
     Never,
     Ready {
         since: Timestamp,
     },
-    /// It was, from `since` on, until `at`.
+    /// It was ready from `since` until `at`.
     Lost {
         since: Timestamp,
         at: Timestamp,
@@ -100,7 +103,7 @@ pub(crate) enum ReadyState {
 }
 
 impl ReadyState {
-    /// Takes in whether it is ready now; returns whether that is new.
+    /// Records whether it is ready now. Returns whether that changed.
     pub(crate) fn update(&mut self, is_ready: bool, now: Timestamp) -> bool {
         let next = match (*self, is_ready) {
             (ReadyState::Never | ReadyState::Lost { .. }, true) => ReadyState::Ready { since: now },
@@ -114,12 +117,12 @@ impl ReadyState {
         matches!(self, ReadyState::Ready { .. })
     }
 
-    /// Whether it has ever been ready.
+    /// Returns whether it has ever been ready.
     pub(crate) fn was_ready(self) -> bool {
         self != ReadyState::Never
     }
 
-    /// When it last became ready.
+    /// Returns when it last became ready.
     pub(crate) fn last_ready(self) -> Option<Timestamp> {
         match self {
             ReadyState::Never => None,
@@ -127,7 +130,7 @@ impl ReadyState {
         }
     }
 
-    /// When it ceased to be ready.
+    /// Returns when it ceased to be ready.
     pub(crate) fn lost_at(self) -> Option<Timestamp> {
         match self {
             ReadyState::Lost { at, .. } => Some(at),
@@ -139,7 +142,7 @@ impl ReadyState {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum BodyState {
     Local(LocalState),
-    /// Large, and most of ten thousand resources are local.
+    /// Boxed because it is large, and projects with many resources have mostly local ones.
     Kubernetes(Box<KubernetesState>),
 }
 
@@ -147,10 +150,10 @@ pub(crate) enum BodyState {
 pub(crate) struct RunningUpdate {
     pub(crate) id: u64,
     pub(crate) cause: Cause,
-    /// When it began to wait for its turn.
+    /// The time at which it became pending.
     pub(crate) waited_since: Option<Timestamp>,
     pub(crate) started: Timestamp,
-    /// Changes up to this number are covered by it.
+    /// It covers changes up to this sequence number.
     pub(crate) snapshot: u64,
     pub(crate) kind: UpdateKind,
     pub(crate) stages: Vec<Stage>,
@@ -159,7 +162,7 @@ pub(crate) struct RunningUpdate {
     pub(crate) before: Before,
 }
 
-/// What an update took up, to be put back if it is given up for a newer one.
+/// Fields that an update changed when it started. They are restored if it is cancelled for a newer one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Before {
     attempted: u64,
@@ -171,9 +174,9 @@ pub(crate) struct Before {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum UpdateKind {
-    /// What to do, as it was when the update began: a reload meanwhile changes the next one.
+    /// The job as specified when the update started. A later load of the Tiltfile affects the next update.
     Job(Arc<UpdateJob>),
-    /// Files go into running containers.
+    /// A live update: files are copied into running containers.
     Live(LiveUpdateRun),
 }
 
@@ -183,7 +186,7 @@ impl UpdateKind {
     }
 }
 
-/// One update that ended.
+/// A finished update.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FinishedUpdate {
     pub id: u64,
@@ -197,7 +200,7 @@ pub struct FinishedUpdate {
 }
 
 impl Before {
-    /// No update had started yet.
+    /// Returns whether no update had started before.
     pub(crate) fn is_first(&self) -> bool {
         !self.started_once
     }
@@ -206,7 +209,7 @@ impl Before {
 impl ResourceState {
     pub(crate) fn new(spec: Arc<Resource>, tiltfile: ResourceName, order: u32) -> Self {
         let body = match &spec.body {
-            // Of a service nothing is known but that its updates fail: Docker Compose is not supported yet.
+            // Docker Compose is not supported yet: updates of a service fail, and it has no other state.
             Body::Local(_) | Body::Compose(_) => BodyState::Local(LocalState::default()),
             Body::Kubernetes(_) => BodyState::Kubernetes(Box::default()),
         };
@@ -227,14 +230,14 @@ impl ResourceState {
             conditions: [None; 2],
             renewed: false,
             renewed_dependencies: BTreeSet::new(),
-            told: String::new(),
+            published_state: String::new(),
             alarm: None,
             looping: Looping::default(),
             superseded: 0,
             rollout: None,
             triggered: None,
             trigger_reason: TriggerReason::default(),
-            again: None,
+            pending_retry: None,
             reconfigured: None,
             watches: BTreeMap::new(),
             unmet: BTreeSet::new(),
@@ -246,12 +249,12 @@ impl ResourceState {
         }
     }
 
-    /// Nothing else may update while this one does.
+    /// Returns whether no other resource may update at the same time.
     pub(crate) fn runs_alone(&self) -> bool {
         matches!(&self.spec.body, Body::Local(local) if local.update.is_some() && !local.allow_parallel)
     }
 
-    /// Whether it keeps a server running.
+    /// Returns whether it has a serve command.
     pub(crate) fn serves(&self) -> bool {
         matches!(&self.spec.body, Body::Local(local) if local.serve.is_some())
     }
@@ -260,7 +263,7 @@ impl ResourceState {
         self.trigger_mode == TriggerMode::Auto
     }
 
-    /// The number of the newest change to its files.
+    /// Returns the sequence number of the newest change to its files.
     pub(crate) fn newest_change(&self) -> u64 {
         match &self.body {
             BodyState::Local(local) => local.changes.values().copied().max().unwrap_or(0),
@@ -271,14 +274,14 @@ impl ResourceState {
         }
     }
 
-    /// Files changed that no update has tried.
+    /// Returns whether files changed that no update has covered.
     pub(crate) fn has_new_changes(&self) -> bool {
         self.newest_change() > self.attempted
     }
 
-    /// Somebody asked for an update, and not merely for what was saved since the one before, which is what one asks for
-    /// in manual mode.
-    pub(crate) fn starts_anew(&self) -> bool {
+    /// Returns whether a manual trigger forces a full update. In manual mode, a trigger with pending changes
+    /// only asks to update those.
+    pub(crate) fn forces_full_update(&self) -> bool {
         let asks_for_saved = !self.is_automatic()
             && self.started_once
             && !self.switched_on
@@ -287,7 +290,7 @@ impl ResourceState {
         self.triggered.is_some() && !asks_for_saved
     }
 
-    /// Something is to be done, and the user need not ask for it.
+    /// Returns whether an update is due that needs no manual trigger.
     pub(crate) fn is_pending(&self) -> bool {
         let held = |hold: &Hold| !matches!(hold, Hold::Trigger { changed: false, .. });
         self.queued.is_some() || self.hold.as_ref().is_some_and(held)
@@ -314,7 +317,7 @@ impl ResourceState {
     }
 
     pub(crate) fn remember(&mut self, finished: FinishedUpdate) {
-        // Of ten thousand resources most are updated once: no room is kept for more.
+        // Most resources of a large project are updated once, so no capacity is reserved for more.
         self.history.reserve_exact(usize::from(self.history.is_empty()));
         self.history.push_back(finished);
         if self.history.len() > HISTORY {

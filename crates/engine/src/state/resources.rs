@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::resource::ResourceState;
 
-/// Each has a place of its own: a tree that grew in order is half empty, which would cost as much again for ten thousand.
+/// Each is boxed: a tree that grew in order is half empty, which would double the memory for ten thousand
+/// resources.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Resources(BTreeMap<ResourceName, Box<ResourceState>>);
 

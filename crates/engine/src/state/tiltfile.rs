@@ -1,4 +1,4 @@
-//! The Tiltfile's own life.
+//! The state of a Tiltfile.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -20,23 +20,23 @@ use crate::objects;
 pub(crate) struct TiltfileState {
     /// Absolute.
     pub(crate) path: PathBuf,
-    /// What its resources are labelled with, beside their own.
+    /// Labels that are added to its resources.
     pub(crate) labels: Vec<String>,
-    /// What its object says beside: what loads it anew, and what stops that.
+    /// The triggers of its object that reload it and stop its load.
     pub(crate) triggers: Triggers,
     #[serde(skip)]
     pub(crate) secrets: Vec<Secret>,
     /// The load that runs.
     pub(crate) loading: Option<Load>,
-    /// Watches what the last load read: a change asks for another.
+    /// The watch of the files that the last load read. A change requests another load.
     pub(crate) watch: FileWatch,
-    /// Changes that no finished load has seen.
+    /// Changes that no finished load has covered.
     pub(crate) changes: Changes,
-    /// Asked for by hand.
+    /// A manual trigger.
     pub(crate) triggered: bool,
-    /// What it is loaded with.
+    /// The arguments.
     pub(crate) args: Vec<String>,
-    /// They are others than those of the last load that succeeded: what it enables counts again.
+    /// The arguments changed since the last successful load: the resources it enables apply again.
     pub(crate) args_changed: bool,
     /// A load has succeeded once.
     pub(crate) loaded: bool,
@@ -44,19 +44,19 @@ pub(crate) struct TiltfileState {
     pub(crate) warnings: Vec<String>,
     pub(crate) history: VecDeque<FinishedUpdate>,
     pub(crate) looping: Looping,
-    /// Why changes to its files do not load it.
+    /// The reason why changes of its files do not reload it.
     pub(crate) hold: Option<Hold>,
 }
 
-/// What loads a Tiltfile, and stops that, beside changes to what it read.
+/// The triggers that reload a Tiltfile and stop its load, besides changes of the files it read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Triggers {
     /// The specification that names them, without the watch of what it read.
     pub(crate) spec: TiltfileSpec,
-    /// What of it has been followed.
+    /// The triggers that were handled.
     pub(crate) followed: objects::Triggers,
     pub(crate) stopped: Option<Timestamp>,
-    /// Changes to what it read load it anew.
+    /// Changes of the files it read reload it.
     pub(crate) follows_files: bool,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Load {
     pub(crate) id: u64,
     pub(crate) cause: Cause,
     pub(crate) started: Timestamp,
-    /// What it does, once it takes long.
+    /// The activity of a load that takes long.
     pub(crate) activity: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::state::State;
 
 /// Watches what the object says, unless it is switched off.
 pub(crate) fn reconcile(state: &mut State, key: &ObjectKey) {
-    let Some(Content::FileWatch(watch)) = state.objects.made.get(key).map(|made| &made.content) else {
+    let Some(Content::FileWatch(watch)) = state.objects.records.get(key).map(|record| &record.content) else {
         return;
     };
     let files = watch.spec.files(state.folder());

@@ -59,11 +59,11 @@ fn options(resource: &ResourceState, id: &WatchId) -> WatchOptions {
 /// The same for an object: what the live updates need that copy what changes. The sources of one with several of them
 /// are a group; if there are more such live updates, the first one counts.
 fn object_options(state: &State, key: &ObjectKey) -> WatchOptions {
-    let made = |key: &ObjectKey| match &state.objects.made.get(key)?.content {
+    let live_update = |key: &ObjectKey| match &state.objects.records.get(key)?.content {
         Content::LiveUpdate(update) => Some((key.clone(), &update.spec)),
         _ => None,
     };
-    let updates: Vec<_> = live_updates_of(state, key).filter_map(made).collect();
+    let updates: Vec<_> = live_updates_of(state, key).filter_map(live_update).collect();
     let has_several = |key: &ObjectKey| watches_of(state, key).nth(1).is_some();
     let group =
         updates.iter().find(|(key, _)| has_several(key)).map(|(key, _)| format!("LiveUpdate/{}", key.name));

@@ -8,7 +8,9 @@ use lilt_model::files::ChangedPath;
 use lilt_model::resource::Body;
 use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 
-use crate::apply::{note_image_changes, note_unwatched_changes, request_load_for_changes, save_number};
+use crate::apply::{
+    propagate_to_unwatched_sharers, record_image_changes, request_load_for_changes, save_number,
+};
 use crate::event::{FileChanges, WatchId};
 use crate::objects;
 use crate::schedule;
@@ -40,7 +42,7 @@ pub(crate) fn changed(state: &mut State, changes: FileChanges) {
     }
     let changes = paths.into_iter().map(|path| (ChangedPath::from(path), sequence));
     if let WatchId::Image(name, image) = &watch {
-        note_unwatched_changes(state, name, image, changes.clone());
+        propagate_to_unwatched_sharers(state, name, image, changes.clone());
     }
     let name = match &watch {
         WatchId::Tiltfile(name) => {
@@ -57,7 +59,7 @@ pub(crate) fn changed(state: &mut State, changes: FileChanges) {
     match (&mut resource.body, &watch) {
         (BodyState::Local(local), WatchId::Local(_)) => local.changes.extend(changes),
         (BodyState::Kubernetes(_), WatchId::Image(_, image)) => {
-            note_image_changes(resource, image, changes, &existence)
+            record_image_changes(resource, image, changes, &existence)
         }
         (BodyState::Kubernetes(kubernetes), WatchId::Deploy(_)) => kubernetes.changes.extend(changes),
         _ => return,

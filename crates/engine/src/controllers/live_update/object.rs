@@ -56,9 +56,9 @@ pub(super) type Trouble = (&'static str, String);
 
 /// Takes in what the object and the objects that it names say now.
 pub(crate) fn reconcile(state: &mut State, key: &ObjectKey) {
-    let Some(made) = state.objects.made.get(key) else { return };
-    let Content::LiveUpdate(object) = &made.content else { return };
-    let (spec, resource) = (object.spec.clone(), log_resource(&made.object));
+    let Some(record) = state.objects.records.get(key) else { return };
+    let Content::LiveUpdate(object) = &record.content else { return };
+    let (spec, resource) = (object.spec.clone(), log_resource(&record.object));
     let mut run = state.live_updates.objects.remove(key).unwrap_or_default();
     let update = spec.live_update(state.folder());
     if run.spec != spec {
@@ -91,13 +91,13 @@ pub(crate) fn forget(state: &mut State, key: &ObjectKey) {
 
 /// Makes it reconsidered when a pod of its namespaces changes, or what it names does.
 fn follow(state: &mut State, key: &ObjectKey, spec: &LiveUpdateSpec) {
-    let Some(made) = state.objects.made.get(key) else { return };
+    let Some(record) = state.objects.records.get(key) else { return };
     let discovery = spec.selector.kubernetes.as_ref().map_or("", |it| it.discovery_name.as_str());
     let watched = match state.objects.get(ObjectKind::KubernetesDiscovery, discovery).map(|it| &it.content) {
         Some(Content::KubernetesDiscovery(found)) => objects::discovery_namespaces(state, &found.spec),
         _ => state.clusters.iter().flat_map(|(_, cluster)| cluster.namespaces.clone()).collect(),
     };
-    let mut names = objects::references_of(key, &made.content);
+    let mut names = objects::references_of(key, &record.content);
     names.extend(watched.into_iter().map(Reference::Namespace));
     objects::set_references(state, key, names);
 }
@@ -235,7 +235,7 @@ pub(super) fn stage_began(state: &mut State, key: &ObjectKey, run: u64, stage: S
     let Some(update) = state.live_updates.objects.get_mut(key) else { return };
     let mut jobs = update.containers.0.values_mut().filter_map(|container| container.job.as_mut());
     let Some(job) = jobs.find(|job| job.run == run) else { return };
-    timeline::close(&mut job.stages, now);
+    timeline::end_open_stages(&mut job.stages, now);
     job.stages.push(Stage::new(stage, detail, now));
     let (job, resource) = (job.clone(), update.resource.clone());
     record(state, resource.as_ref(), &job, Outcome::Running, None);
@@ -265,7 +265,7 @@ pub(super) fn synced(
     if !containers.values().any(is_lost) {
         outage::forget_object(state, key);
     }
-    timeline::close(&mut job.stages, now);
+    timeline::end_open_stages(&mut job.stages, now);
     if outcome == Err(SyncFault::Gone) {
         job.stages.push(Stage { end: Some(now), ..Stage::new(StageKind::Missed, name, now) });
     }
@@ -308,9 +308,9 @@ pub(super) fn note_broken(state: &mut State, key: &ObjectKey, container: &Contai
 /// The tasks of one object.
 pub(super) fn plan(state: &State, owner: &Owner, key: &ObjectKey) -> Plan {
     let Some(run) = state.live_updates.objects.get(key) else { return Plan::new() };
-    let Some(made) = state.objects.made.get(key) else { return Plan::new() };
-    let Content::LiveUpdate(object) = &made.content else { return Plan::new() };
-    let resource = log_resource(&made.object);
+    let Some(record) = state.objects.records.get(key) else { return Plan::new() };
+    let Content::LiveUpdate(object) = &record.content else { return Plan::new() };
+    let resource = log_resource(&record.object);
     let sync = SyncPlan {
         live_update: object.spec.live_update(state.folder()),
         without_agent: without_agent(state, &object.spec, &resource),
@@ -332,7 +332,7 @@ fn ignored(state: &State, spec: &LiveUpdateSpec) -> FileSet {
 /// Returns the ignore rules of a `FileWatch`, be it an object or the watch of a resource.
 fn ignores_of(state: &State, watch: &str) -> Vec<IgnoreRule> {
     if let Some(Content::FileWatch(watch)) =
-        state.objects.get(ObjectKind::FileWatch, watch).map(|made| &made.content)
+        state.objects.get(ObjectKind::FileWatch, watch).map(|record| &record.content)
     {
         return watch.spec.files(state.folder()).ignores;
     }

@@ -22,7 +22,7 @@ use crate::event::{SyncFault, WatchId};
 use crate::owner::Owner;
 use crate::plan::Plan;
 use crate::state::{ImageState, KubernetesState, ResourceState, State, UpdateKind, runs};
-use crate::timeline::container_missed;
+use crate::timeline::record_missed_container;
 
 /// A live update that runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -174,7 +174,7 @@ pub(super) fn synced(
     }
     resource.watches = watches;
     if outcome == Err(SyncFault::Gone) {
-        container_missed(state, name, container_name);
+        record_missed_container(state, name, container_name);
     }
     state.touch(name);
     finish_if_answered(state, name);
@@ -199,7 +199,7 @@ pub(crate) fn drop_missing_jobs(state: &mut State, name: &ResourceName) {
     }
     resource.update = Some(update);
     for container in missing {
-        container_missed(state, name, container);
+        record_missed_container(state, name, container);
     }
     finish_if_answered(state, name);
 }

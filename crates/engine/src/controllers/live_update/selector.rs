@@ -35,7 +35,7 @@ pub(super) struct Waiting {
 
 pub(super) fn find(state: &State, selector: &LiveUpdateKubernetesSelector) -> Result<Found, Trouble> {
     let name = selector.discovery_name.as_str();
-    let object = state.objects.get(ObjectKind::KubernetesDiscovery, name).map(|made| &made.content);
+    let object = state.objects.get(ObjectKind::KubernetesDiscovery, name).map(|record| &record.content);
     let resource = state.resources.get(&ResourceName::new(name)).and_then(|resource| resource.kubernetes());
     let pods: Vec<&Pod> = match (object, resource) {
         (Some(Content::KubernetesDiscovery(discovery)), _) => {

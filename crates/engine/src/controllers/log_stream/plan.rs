@@ -33,7 +33,7 @@ pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
         }
         Owner::Object(key) => {
             let Some(ObjectRecord { object, content: Content::PodLogStream(stream), .. }) =
-                state.objects.made.get(key)
+                state.objects.records.get(key)
             else {
                 return Plan::new();
             };

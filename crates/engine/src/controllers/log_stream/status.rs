@@ -9,7 +9,8 @@ use crate::state::State;
 
 /// Returns the status of a `PodLogStream`.
 pub(crate) fn status(state: &State, key: &ObjectKey) -> PodLogStreamStatus {
-    let Some(Content::PodLogStream(stream)) = state.objects.made.get(key).map(|made| &made.content) else {
+    let Some(Content::PodLogStream(stream)) = state.objects.records.get(key).map(|record| &record.content)
+    else {
         return PodLogStreamStatus::default();
     };
     let spec = &stream.spec;

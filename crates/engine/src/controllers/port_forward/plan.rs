@@ -36,7 +36,7 @@ fn cluster_and_log(state: &State, owner: &Owner) -> Option<(ClusterName, Resourc
         Owner::Resource(name) => Some((state.cluster_of(name), name.clone())),
         Owner::Object(key) => {
             let ObjectRecord { object, content: Content::PortForward(forward), .. } =
-                state.objects.made.get(key)?
+                state.objects.records.get(key)?
             else {
                 return None;
             };
@@ -50,7 +50,7 @@ fn target(state: &State, owner: &Owner, forward: &Forward) -> Option<ForwardTarg
     match owner {
         Owner::Resource(name) => forward_target(state, state.resources.get(name)?.kubernetes()?, forward),
         Owner::Object(key) => {
-            let Content::PortForward(object) = &state.objects.made.get(key)?.content else { return None };
+            let Content::PortForward(object) = &state.objects.records.get(key)?.content else { return None };
             let spec = &object.spec;
             let pod = named_pod(state, &spec.cluster, &spec.namespace, &spec.pod_name)?;
             let is_up = !pod.deleting && pod.phase == PodPhase::Running;

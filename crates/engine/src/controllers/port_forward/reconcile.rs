@@ -19,7 +19,7 @@ pub(super) fn wanted(state: &State, owner: &Owner) -> BTreeMap<ForwardSlot, Forw
             Some(Body::Kubernetes(spec)) => spec.forwards.clone(),
             _ => Vec::new(),
         },
-        Owner::Object(key) => match state.objects.made.get(key).map(|made| &made.content) {
+        Owner::Object(key) => match state.objects.records.get(key).map(|record| &record.content) {
             Some(Content::PortForward(object)) => object.spec.forwards.iter().map(Forward::from).collect(),
             _ => Vec::new(),
         },

@@ -86,7 +86,7 @@ fn map_status(known: Option<&ImageState>) -> ImageMapStatus {
     }
 }
 
-/// How far the build of an image is. `DockerImage` and `CmdImage` show it alike.
+/// The progress of an image build, as shown by `DockerImage` and `CmdImage`.
 enum BuildPhase {
     Waiting { reason: String },
     Building { started: Timestamp, reason: String },
@@ -193,7 +193,7 @@ impl BuildPhase {
     }
 }
 
-/// Not one from before another resource's update built the same image.
+/// Returns whether the record is not from before another resource's update built the same image.
 fn is_newest(image: &ImageState, record: &BuildRecord) -> bool {
     image.built_during.is_none_or(|(begin, _)| begin <= record.began)
 }
@@ -238,7 +238,7 @@ fn live_update_object(
     Some((key, object))
 }
 
-/// Where its saves come from: its own files, and those of all that it is built on.
+/// Returns the sources of its changes: its own files and those of its base images.
 fn sources(resource: &ResourceState, image: &ImageTarget) -> Vec<LiveUpdateSource> {
     let images = match &resource.spec.body {
         Body::Kubernetes(spec) => spec.with_bases(image),
@@ -251,7 +251,7 @@ fn sources(resource: &ResourceState, image: &ImageTarget) -> Vec<LiveUpdateSourc
     images.into_iter().map(source).collect()
 }
 
-/// The containers that take files.
+/// Returns the containers that receive files.
 fn running(resource: &ResourceState, image: &ImageState) -> Vec<LiveUpdateContainerStatus> {
     let waits = !resource.is_automatic() && resource.triggered.is_none() && resource.update.is_none();
     let trigger = waits.then_some(("Trigger", "Only updates on manual trigger"));
@@ -259,7 +259,7 @@ fn running(resource: &ResourceState, image: &ImageState) -> Vec<LiveUpdateContai
     containers.map(|(id, container)| live_update::running_container(id, container, trigger)).collect()
 }
 
-/// The containers that will take files.
+/// Returns the containers that will receive files.
 fn waiting(pod: &Pod, target: &ImageTarget, image: &ImageState) -> Vec<LiveUpdateContainerStatus> {
     let is_of = |container: &&Container| match &image.reference {
         Some(reference) => container.image == *reference,
@@ -270,7 +270,7 @@ fn waiting(pod: &Pod, target: &ImageTarget, image: &ImageState) -> Vec<LiveUpdat
     pod.containers.iter().filter(waits).filter(is_of).map(shown).collect()
 }
 
-/// Why files cannot go into containers. A step that failed in one is reported for that one.
+/// Returns why files cannot be copied into containers. A failed step is reported for its container instead.
 fn failed(resource: &ResourceState, known: Option<&ImageState>) -> Option<LiveUpdateStateFailed> {
     let last = resource.last().filter(|last| last.live)?;
     let failure = last.failure.as_ref()?;

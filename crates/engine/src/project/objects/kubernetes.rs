@@ -106,7 +106,7 @@ pub(crate) fn text_hash(text: &str) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// Another one if anything that goes into the apply is another.
+/// Returns a hash of all inputs of the apply.
 fn input_hash(spec: &KubernetesResource, kubernetes: &KubernetesState) -> String {
     let references = spec.image_deps.iter().filter_map(|name| kubernetes.images.get(name)?.reference.clone());
     let inputs: Vec<String> =

@@ -9,7 +9,7 @@ use crate::event::clean_name;
 use crate::owner::Owner;
 use crate::state::{LocalState, ResourceState, State, UpdateCommand};
 
-/// `ready` is whether its server is.
+/// `ready`: its serve command is ready.
 pub(super) fn objects(
     state: &State,
     resource: &ResourceState,
@@ -52,7 +52,7 @@ pub(super) fn objects(
     }
 }
 
-/// Of a command of updates, by its last run.
+/// Returns the status of an update command according to its last run.
 pub(super) fn command_status(resource: &ResourceState, last: Option<&UpdateCommand>) -> CmdStatus {
     let of_update =
         |run: &&UpdateCommand| resource.update.as_ref().is_none_or(|update| update.id == run.update);

@@ -59,7 +59,7 @@ fn trigger_queue(state: &State) -> ConfigMap {
     map
 }
 
-/// The main Tiltfile, with what somebody wrote to its object.
+/// Returns the object of the main Tiltfile, with the fields written by clients.
 fn main_tiltfile(state: &State) -> Tiltfile {
     let tiltfile = &state.tiltfile;
     let name = ResourceName::tiltfile();

@@ -97,7 +97,7 @@ fn runtime_target(state: &State, name: &ResourceName, resource: &ResourceState) 
             let unreachable = state.clusters.get(&spec.cluster).failure.is_some();
             ("runtime", kind, if unreachable { waiting_for("waiting-for-cluster") } else { known })
         }
-        // Nothing runs of it yet: its updates fail.
+        // It has no runtime yet: its updates fail.
         _ => ("runtime", "server", waiting(resource)),
     };
     let target_state = if resource.disabled { disabled() } else { target_state };
@@ -120,12 +120,12 @@ fn serve_state(state: &State, resource: &ResourceState, now: Runtime) -> TargetS
     }
 }
 
-/// It comes by itself, or has begun.
+/// Returns whether it starts automatically or has started.
 fn is_begun(resource: &ResourceState) -> bool {
     resource.spec.auto_init || resource.started_once || resource.triggered.is_some()
 }
 
-/// None: no pods are expected, and none came.
+/// None: no pods are expected, and none exist.
 fn pods_state(
     state: &State,
     resource: &ResourceState,
@@ -178,7 +178,7 @@ fn grace_status(state: &State, deployed: Timestamp) -> Option<&'static str> {
     is_ci.then_some(status)
 }
 
-/// What is wrong with a pod, in Tilt's words.
+/// Returns the error of a pod in Tilt's wording.
 fn pod_error(pod: &Pod) -> Option<String> {
     if pod.phase == PodPhase::Failed {
         return Some(pod.message.clone().unwrap_or_else(|| format!("Pod {:?} failed", pod.name)));

@@ -13,7 +13,7 @@ pub(super) fn objects(state: &State, resource: &ResourceState, objects: &mut Vec
     let nothing = FileEvents::default();
     for (id, files) in wanted_watches(resource) {
         let others = others(state, &id);
-        // Another that has the same image shows it while this one is switched off.
+        // While this resource is disabled, another one with the same image shows it.
         if resource.disabled && others.iter().any(|other| !other.disabled) {
             continue;
         }
@@ -34,14 +34,14 @@ pub(super) fn objects(state: &State, resource: &ResourceState, objects: &mut Vec
     }
 }
 
-/// The other resources that have the image whose files these are.
+/// Returns the other resources with the image that these files belong to.
 fn others<'s>(state: &'s State, id: &WatchId) -> Vec<&'s ResourceState> {
     let WatchId::Image(own, image) = id else { return Vec::new() };
     let names = sharers(state, image).filter(|name| *name != own);
     names.filter_map(|name| state.resources.get(name)).collect()
 }
 
-/// It is off when all of them are.
+/// Returns the disable source, which is off when all resources are disabled.
 fn source(resource: &ResourceState, others: &[&ResourceState]) -> DisableSource {
     if others.is_empty() {
         return disable_source(&resource.spec.name);

@@ -1,4 +1,5 @@
-//! Whether a resource is ready, and what follows from it: who may go on, what `ci` waits for, when to look again.
+//! Evaluates the readiness of resources, and what depends on it: which dependents may start, what `ci` waits
+//! for, and when to evaluate the resource again.
 
 use std::time::Duration;
 
@@ -18,36 +19,36 @@ use crate::runtime::{Runtime, current_pods, failed_pod, newest_pod, runtime};
 use crate::state::{BodyState, Mode, ResourceState, State};
 use crate::timeline::follow_rollout;
 
-/// A server without a probe that has run for so long is taken for a good one by `ci`.
-const STEADY: Duration = Duration::from_secs(1);
+/// `ci` counts a server without a probe as ready once it has run for this long.
+const STABLE_AFTER: Duration = Duration::from_secs(1);
 
-/// How a resource stands.
-enum Standing {
-    /// Nobody waits for it.
+/// The status of a resource for the verdict of `ci`.
+enum CiStatus {
+    /// `ci` does not wait for it.
     Idle,
     Waiting,
     Ready,
     Failed(String),
 }
 
-/// Notes readiness; returns the resources that must be looked at because of it.
-pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName> {
+/// Updates the readiness of a resource. Returns the resources to evaluate because of it.
+pub(super) fn update_readiness(state: &mut State, name: &ResourceName) -> Vec<ResourceName> {
     let owner = Owner::from(name);
     command::restart_if_due(state, &owner);
     follow_rollout(state, name);
     let Some(resource) = state.resources.get(name) else { return Vec::new() };
     let now = runtime(state, resource);
     let ready = is_ready(resource, &now);
-    let (standing, look_again) = standing(state, resource, &now, ready);
+    let (ci_status, next_evaluation) = ci_status(state, resource, &now, ready);
     let waits_for_producer = matches!(resource.hold, Some(Hold::Producing { .. }));
     let waits_until = resource.kubernetes().filter(|_| waits_for_producer).and_then(|it| it.waits_until);
-    let look_again =
-        [look_again, waits_until, command::restart_at(state, &owner)].into_iter().flatten().min();
+    let next_evaluation =
+        [next_evaluation, waits_until, command::restart_at(state, &owner)].into_iter().flatten().min();
     let words = describe(state, resource);
     let shown = shown_runtime(state, resource);
     let completed = ready && is_finite(resource);
-    note_standing(state, name, standing);
-    state.set_alarm(Some(name), look_again);
+    record_ci_status(state, name, ci_status);
+    state.set_alarm(Some(name), next_evaluation);
     let at = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return Vec::new() };
     if completed && let Some(kubernetes) = resource.kubernetes_mut() {
@@ -56,16 +57,16 @@ pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName
     let first_time = ready && !resource.ready.was_ready();
     let turned = resource.ready.update(ready, at);
     let renewed = ready && std::mem::take(&mut resource.renewed);
-    let told = resource.told != words;
-    resource.told = words;
+    let description_changed = resource.published_state != words;
+    resource.published_state = words;
     let met = conditions_met(resource, shown.status);
     for (known, met) in resource.conditions.iter_mut().zip(met) {
         if known.is_none_or(|(known, _)| known != met) {
             *known = Some((met, at));
         }
     }
-    if first_time || told || turned || renewed {
-        return tell_dependents(state, name, first_time, renewed && !first_time);
+    if first_time || description_changed || turned || renewed {
+        return notify_dependents(state, name, first_time, renewed && !first_time);
     }
     Vec::new()
 }
@@ -75,30 +76,31 @@ fn is_ready(resource: &ResourceState, now: &Runtime) -> bool {
     !resource.disabled && resource.started_once && resource.update.is_none() && succeeded && now.is_good()
 }
 
-fn note_standing(state: &mut State, name: &ResourceName, standing: Standing) {
+fn record_ci_status(state: &mut State, name: &ResourceName, ci_status: CiStatus) {
     let settled = &mut state.settled;
     settled.waiting.remove(name);
     settled.failed.remove(name);
-    match standing {
-        Standing::Idle | Standing::Ready => {}
-        Standing::Waiting => {
+    match ci_status {
+        CiStatus::Idle | CiStatus::Ready => {}
+        CiStatus::Waiting => {
             settled.waiting.insert(name.clone());
         }
-        Standing::Failed(cause) => {
+        CiStatus::Failed(cause) => {
             settled.failed.insert(name.clone(), cause);
         }
     }
 }
 
-/// Those that wait for it see how far it is; with the cascade, those that built on it do so again.
-fn tell_dependents(
+/// Returns the dependents to evaluate: those that show its progress while they wait and, with the cascade,
+/// those that must update because it was updated.
+fn notify_dependents(
     state: &mut State,
     name: &ResourceName,
     first_time: bool,
     renewed: bool,
 ) -> Vec<ResourceName> {
     let dependents: Vec<ResourceName> = state.dependents.get(name).into_iter().flatten().cloned().collect();
-    let mut concerned = Vec::new();
+    let mut notified = Vec::new();
     for dependent in dependents {
         let Some(resource) = state.resources.get_mut(&dependent).filter(|it| !it.disabled) else { continue };
         if first_time {
@@ -110,47 +112,47 @@ fn tell_dependents(
         }
         if first_time || cascade || !resource.started_once {
             state.touch(&dependent);
-            concerned.push(dependent);
+            notified.push(dependent);
         }
     }
-    concerned
+    notified
 }
 
-/// How it stands, and when that may change without anything happening.
-fn standing(
+/// Returns the status for `ci`, and the time at which it may change without an event.
+fn ci_status(
     state: &State,
     resource: &ResourceState,
     now: &Runtime,
     ready: bool,
-) -> (Standing, Option<Timestamp>) {
+) -> (CiStatus, Option<Timestamp>) {
     let expected = resource.spec.auto_init || resource.started_once || resource.triggered.is_some();
     if resource.disabled || !expected {
-        return (Standing::Idle, None);
+        return (CiStatus::Idle, None);
     }
     if resource.update.is_some() || resource.is_pending() {
-        return (Standing::Waiting, None);
+        return (CiStatus::Waiting, None);
     }
     if let Some(failure) = resource.last().and_then(|last| last.failure.as_ref()) {
-        return (Standing::Failed(failure.to_string()), None);
+        return (CiStatus::Failed(failure.to_string()), None);
     }
     if state.options.mode != Mode::Ci {
-        return (if ready { Standing::Ready } else { Standing::Waiting }, None);
+        return (if ready { CiStatus::Ready } else { CiStatus::Waiting }, None);
     }
-    if let Some(cause) = trouble(state, resource, now) {
-        return in_grace(state, resource, cause);
+    if let Some(cause) = runtime_failure(state, resource, now) {
+        return status_within_grace(state, resource, cause);
     }
     if !ready {
-        return in_time(state, resource, now);
+        return status_before_readiness_timeout(state, resource, now);
     }
-    match steady_at(state, resource) {
-        Some(at) if state.now < at => (Standing::Waiting, Some(at)),
-        _ => (Standing::Ready, None),
+    match stable_at(state, resource) {
+        Some(at) if state.now < at => (CiStatus::Waiting, Some(at)),
+        _ => (CiStatus::Ready, None),
     }
 }
 
-/// What is wrong with it at run time. A job fails once the cluster reports that a pod of it has failed: the first such
-/// pod counts, also if another one tries again.
-fn trouble(state: &State, resource: &ResourceState, now: &Runtime) -> Option<String> {
+/// Returns the error of a resource at run time, if there is one. A job fails once the cluster reports that
+/// one of its pods has failed: the first such pod counts, even if another pod retries.
+fn runtime_failure(state: &State, resource: &ResourceState, now: &Runtime) -> Option<String> {
     if now.status == RuntimeStatus::Error {
         return Some(now.message.clone().unwrap_or_default());
     }
@@ -166,29 +168,38 @@ fn grace(state: &State) -> Option<Duration> {
     state.settings.ci.k8s_grace_period.filter(|period| !period.is_zero())
 }
 
-/// A pod may be in error for a while after the deployment, if the Tiltfile says so.
-fn in_grace(state: &State, resource: &ResourceState, cause: String) -> (Standing, Option<Timestamp>) {
+/// Tolerates an error for the grace period after the deployment that the Tiltfile sets.
+fn status_within_grace(
+    state: &State,
+    resource: &ResourceState,
+    cause: String,
+) -> (CiStatus, Option<Timestamp>) {
     let deployed = resource.last().map(|last| last.finished).filter(|_| resource.kubernetes().is_some());
     let (Some(period), Some(deployed)) = (grace(state), deployed) else {
-        return (Standing::Failed(cause), None);
+        return (CiStatus::Failed(cause), None);
     };
     let end = deployed.plus(period);
     if state.now < end {
-        return (Standing::Waiting, Some(end));
+        return (CiStatus::Waiting, Some(end));
     }
-    (Standing::Failed(format!("exceeded grace period: {cause}")), None)
+    (CiStatus::Failed(format!("exceeded grace period: {cause}")), None)
 }
 
-/// A server that runs must become ready in time. What has not begun to run is left to the timeout of the whole.
-fn in_time(state: &State, resource: &ResourceState, now: &Runtime) -> (Standing, Option<Timestamp>) {
+/// Fails a running server that does not become ready within the readiness timeout. What does not run yet is
+/// subject to the timeout of `ci` only.
+fn status_before_readiness_timeout(
+    state: &State,
+    resource: &ResourceState,
+    now: &Runtime,
+) -> (CiStatus, Option<Timestamp>) {
     let limit = state.settings.ci.readiness_timeout.unwrap_or(CiSettings::READINESS_TIMEOUT);
     let begun = running_since(state, resource).filter(|_| !limit.is_zero());
-    let Some(begun) = begun else { return (Standing::Waiting, None) };
-    // One that was ready until now has all the time again.
+    let Some(begun) = begun else { return (CiStatus::Waiting, None) };
+    // The timeout restarts when a resource loses its readiness.
     let lost = if resource.ready.is_ready() { Some(state.now) } else { resource.ready.lost_at() };
     let end = lost.unwrap_or(begun).max(begun).plus(limit);
     if state.now < end {
-        return (Standing::Waiting, Some(end));
+        return (CiStatus::Waiting, Some(end));
     }
     let kind = if resource.kubernetes().is_some() { "runtime" } else { "serve" };
     let name = &resource.spec.name;
@@ -197,10 +208,10 @@ fn in_time(state: &State, resource: &ResourceState, now: &Runtime) -> (Standing,
     if let Some(message) = &now.message {
         words.push_str(&format!(" ({message})"));
     }
-    (Standing::Failed(words), None)
+    (CiStatus::Failed(words), None)
 }
 
-/// When what runs and is not ready was started. Jobs run for as long as they like.
+/// Returns the start time of a server that runs. Jobs have no time limit.
 fn running_since(state: &State, resource: &ResourceState) -> Option<Timestamp> {
     match &resource.body {
         BodyState::Local(_) => state.commands.get(&Owner::from(&resource.spec.name))?.running_since(),
@@ -216,8 +227,8 @@ fn is_finite(resource: &ResourceState) -> bool {
     matches!(&resource.spec.body, Body::Kubernetes(spec) if spec.pod_readiness == PodReadiness::Succeeded)
 }
 
-/// One that only just started may end at once.
-fn steady_at(state: &State, resource: &ResourceState) -> Option<Timestamp> {
+/// Returns when a server without a probe counts as ready: one that has just started may still exit at once.
+fn stable_at(state: &State, resource: &ResourceState) -> Option<Timestamp> {
     let run = state.commands.get(&Owner::from(&resource.spec.name)).filter(|run| !run.has_probe())?;
-    run.running_since().map(|since| since.plus(STEADY))
+    run.running_since().map(|since| since.plus(STABLE_AFTER))
 }
