@@ -1,4 +1,4 @@
-//! One controller per concern, whoever asks for it: see [`Owner`](crate::Owner).
+//! One controller per concern, whichever owner requests it: see [`Owner`](crate::Owner).
 //!
 //! Each has the roles it needs: `state` (private to the controller), `reconcile` (events and specifications become
 //! state), `plan` (state becomes tasks), `status` (what readers see). A controller does not reach into another one.

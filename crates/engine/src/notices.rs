@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_loses_neither_the_beginning_nor_the_end() {
+    fn many_notices_keep_the_first_and_the_newest() {
         let mut notices = Notices::default();
         (0..1000).for_each(|number| assert!(notices.push(notice(number))));
         assert!(!notices.push(notice(999)), "told once");

@@ -109,7 +109,7 @@ pub enum Mode {
     Ci,
 }
 
-/// What an event touched. Only this must be planned and projected again.
+/// The resources and objects that events touched. Only these must be planned and projected again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Touched {
     pub session: bool,

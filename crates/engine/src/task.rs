@@ -264,7 +264,7 @@ pub enum ApplySource {
     Command(Command),
 }
 
-/// What a resource left in the cluster and is to be deleted.
+/// Objects in the cluster that are no longer wanted, to be deleted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Leftovers {
     pub cluster: ClusterName,

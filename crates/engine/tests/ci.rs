@@ -131,7 +131,7 @@ fn the_first_failed_pod_of_a_job_breaks_it_unless_there_is_grace() {
     assert_eq!(verdict(&script.state), Some(Verdict::Ready), "the second try was good");
 }
 
-/// A container that has ended with an error: the node tells that before the pod's phase changes.
+/// A container that ended with an error, which the node reports before the pod's phase changes.
 fn container_ended(resource: &str, pod: &str) -> Pod {
     Pod { phase: PodPhase::Running, ..ended(resource, pod, PodPhase::Failed, 1) }
 }
@@ -252,7 +252,7 @@ fn the_whole_must_be_done_in_time() {
     assert_eq!(verdict(&script.state), Some(Verdict::TimedOut { after, waiting }));
 }
 
-/// What the Tiltfile says comes before the command line.
+/// The setting of the Tiltfile takes precedence over the command line.
 #[test]
 fn the_tiltfile_sets_the_limit() {
     let settings = CiSettings { timeout: Some(Duration::from_secs(5)), ..CiSettings::default() };

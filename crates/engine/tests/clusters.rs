@@ -35,11 +35,11 @@ fn each_has_its_own_connection_and_status() {
     let shown = script.show();
     assert!(shown.contains("update web: Initial Build"), "{shown}");
     assert!(shown.contains("far holds: waiting for the cluster: connection refused"), "{shown}");
-    let told = clusters(&script);
-    assert_eq!(told.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["default", "edge"]);
-    assert_eq!(told[0].1["status"]["error"], serde_json::Value::Null);
-    assert_eq!(told[1].1["spec"]["connection"]["kubernetes"]["context"], "edge");
-    assert_eq!(told[1].1["status"]["error"], "connection refused");
+    let reported = clusters(&script);
+    assert_eq!(reported.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["default", "edge"]);
+    assert_eq!(reported[0].1["status"]["error"], serde_json::Value::Null);
+    assert_eq!(reported[1].1["spec"]["connection"]["kubernetes"]["context"], "edge");
+    assert_eq!(reported[1].1["status"]["error"], "connection refused");
     // It goes on by itself when it answers.
     script.deploy("web", "1").connect_to("edge");
     let shown = script.show();

@@ -1,4 +1,5 @@
-//! What a turn costs: it depends on what changed, not on how much there is. Counted in looks at resources.
+//! The cost of a turn depends on the changes, not on the size of the project. Measured in evaluations of
+//! resources.
 
 mod support;
 

@@ -127,9 +127,9 @@ fn pod_of_another_resource_is_followed_and_forwarded_to_where_a_selector_finds_i
         script.pod(pod);
         assert_eq!(script.status("note"), "Ok/Ok");
         assert!(shows(&script, "forward web 8000: to registry-1:80"), "{}", script.show());
-        let told = project_resource_objects(&script.state, &"web".into());
+        let reported = project_resource_objects(&script.state, &"web".into());
         let names = |kind: ObjectKind| {
-            let objects = told.iter().filter(|(key, _)| key.kind == kind);
+            let objects = reported.iter().filter(|(key, _)| key.kind == kind);
             objects.map(|(key, _)| key.name.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(names(ObjectKind::PortForward), ["web-registry-1"]);

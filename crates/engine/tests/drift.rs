@@ -76,7 +76,7 @@ fn drift(script: &Script) -> Option<String> {
 const APPLIED: &str = "uid-web:1:applied";
 
 #[test]
-fn objects_are_followed_as_soon_as_they_are_applied_and_no_longer_than_that() {
+fn objects_are_watched_only_while_they_are_applied() {
     let mut script = deployed(DriftPolicy::Report, workload("web"));
     assert!(plan(&script.state).contains_key(&TaskId::Objects(scope())));
     script.save_tiltfile().load(vec![]);
@@ -86,7 +86,7 @@ fn objects_are_followed_as_soon_as_they_are_applied_and_no_longer_than_that() {
 }
 
 #[test]
-fn a_change_is_looked_at_told_and_put_right_by_the_next_update() {
+fn changed_object_is_inspected_reported_and_corrected_by_the_next_update() {
     let mut script = deployed(DriftPolicy::Report, workload("web"));
     changed(&mut script, APPLIED);
     assert_eq!(inspection(&script), None, "it is as it was applied");
@@ -120,7 +120,7 @@ fn pods_of_another_session_are_named_as_its_own() {
 }
 
 #[test]
-fn what_was_put_back_is_no_drift_any_more() {
+fn reverted_change_is_no_longer_drift() {
     let mut script = deployed(DriftPolicy::Report, workload("web"));
     changed(&mut script, "uid-web:1:other");
     inspected(&mut script, Some(Drift::Changed(vec!["x".into()])));
@@ -129,7 +129,7 @@ fn what_was_put_back_is_no_drift_any_more() {
 }
 
 #[test]
-fn what_was_deleted_is_told_and_what_was_replaced_is_not() {
+fn deleted_object_is_reported_and_replaced_object_is_not() {
     let mut script = deployed(DriftPolicy::Report, workload("web"));
     let gone = |mark: &str| Event::ObjectGone { scope: scope(), name: "web".into(), mark: mark.into() };
     script.event(gone("uid-before:1:applied"));
@@ -145,7 +145,7 @@ fn what_was_deleted_is_told_and_what_was_replaced_is_not() {
 }
 
 #[test]
-fn our_own_updates_are_no_drift() {
+fn own_updates_cause_no_drift() {
     let mut script = deployed(DriftPolicy::Report, workload("web"));
     script.trigger("web");
     let gone = Event::ObjectGone { scope: scope(), name: "web".into(), mark: APPLIED.into() };
@@ -157,7 +157,7 @@ fn our_own_updates_are_no_drift() {
 }
 
 #[test]
-fn it_is_put_right_at_once_where_that_is_wanted_but_not_for_ever() {
+fn drift_is_corrected_automatically_up_to_a_limit() {
     let mut script = deployed(DriftPolicy::Correct, workload("web"));
     let mut corrections = 0;
     loop {
@@ -180,7 +180,7 @@ fn it_is_put_right_at_once_where_that_is_wanted_but_not_for_ever() {
 
 /// A namespace that is deleted takes everything with it; the next update of any resource brings it back first.
 #[test]
-fn what_others_need_is_put_right_before_them() {
+fn deleted_base_objects_are_restored_before_updates_that_need_them() {
     let mut script = Script::loaded(vec![objects("uncategorized", &["Namespace"]), workload("web")]);
     script.connect().succeed("uncategorized").deploy("web", "1");
     script.trigger("uncategorized");

@@ -78,7 +78,7 @@ fn forwards_of_an_object_keep_running_when_they_are_reordered() {
 }
 
 #[test]
-fn free_ports_of_an_object_are_told_apart() {
+fn free_ports_of_an_object_get_distinct_slots() {
     let mut script = with_pod();
     let owner = Owner::object(ObjectKind::PortForward, "f");
     forwards(&mut script, json!([{"containerPort": 80}, {"containerPort": 81}]));

@@ -70,7 +70,7 @@ fn an_image_of_two_resources_is_built_once() {
     shows(&script, "update a: 1 File Changed: [app/x] (build app, deploy)");
 }
 
-/// Where files tell when they were written, it is known to be one save, also for who hears of it late.
+/// With modification times, it is known to be one save, even where it is reported late.
 #[test]
 fn one_save_is_one_build_whoever_hears_of_it_first() {
     let mut script = loaded(vec![running_images_of("a", &["app"]), running_images_of("b", &["app"])]);
@@ -117,7 +117,7 @@ fn one_that_fails_or_goes_lets_the_others_go_on() {
     shows(&script, "update b: Initial Build (build app, deploy)");
 }
 
-/// What an image was made on counts: it is not taken over on another base.
+/// An image is not reused on a different base image.
 #[test]
 fn chains_are_taken_over_as_a_whole() {
     let resources =
@@ -271,9 +271,9 @@ fn a_trigger_for_saved_files_updates_what_runs() {
     assert!(reruns(&script, "a"));
 }
 
-/// What is saved is built at once in this mode: who triggers wants something else.
+/// In this mode, saves are built at once, so a trigger requests a full update.
 #[test]
-fn a_trigger_in_automatic_mode_starts_anew() {
+fn trigger_in_automatic_mode_forces_full_update() {
     let mut script = loaded(vec![running_images_of("a", &["app"])]);
     script.save_image("a", "app", "/p/app/x").trigger("a").deploy("a", "1");
     assert!(reruns(&script, "a"), "{}", script.show());

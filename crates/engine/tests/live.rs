@@ -45,7 +45,7 @@ fn between_two_runs() -> Pod {
     pod
 }
 
-/// What a save causes while the pod is like this.
+/// Returns the update that a save causes while the pod is in this state.
 fn save_during(pod: Pod) -> Script {
     let mut script = Script::loaded(vec![workload("web")]);
     script.connect().deploy("web", "one").pod(pod);
@@ -63,7 +63,7 @@ fn a_container_that_comes_back_is_waited_for() {
     script.pod(running("web", "web-1", "one", "c2"));
     assert!(script.show().contains(r#"sync web c2: ["/p/web/src/one"]"#), "{}", script.show());
 
-    // What another container of the pod does is its own affair.
+    // Other containers of the pod do not matter.
     let mut pod = between_two_runs();
     let mut sidecar = pod.containers[0].clone();
     (sidecar.name, sidecar.image) = ("sidecar".into(), "sidecar:1".into());
@@ -92,7 +92,8 @@ fn only_a_crash_loop_forces_a_build() {
     assert!(script.show().contains(BUILDS), "it does not come back: {}", script.show());
 }
 
-/// The pod goes on for its sidecar's sake. What is saved is for the next container, and nothing else makes one.
+/// The pod keeps running because of its sidecar. A save is for the next container, which only a deployment
+/// creates.
 #[test]
 fn a_container_that_has_ended_for_good_is_not_waited_for() {
     let ended = |policy: RestartPolicy, code: i32| {
@@ -162,7 +163,7 @@ fn where_nothing_is_built_files_are_copied_also_without_the_agent() {
 }
 
 #[test]
-fn files_that_make_a_step_run_are_told_with_the_rest_of_their_burst() {
+fn step_trigger_files_are_batched_with_other_changes() {
     let together = |resource: Resource| {
         let script = Script::loaded(vec![resource]);
         let watch = TaskId::Watch(WatchId::Image("web".into(), "web".into()));
@@ -222,7 +223,7 @@ fn a_live_update_that_was_cancelled_ends_what_does_it() {
         script.pod(running("web", "web-2", "1", "c2"));
         assert!(next.continues(&sync_task(&script)), "once");
     }
-    // Those that had answered keep their connections.
+    // Tasks that had responded keep their connections.
     let mut script = Script::loaded(vec![workload("web")]);
     script.connect().deploy("web", "1");
     script.pod(running("web", "web-1", "1", "c1")).pod(running("web", "web-2", "1", "c2"));
@@ -241,7 +242,7 @@ fn a_runner_that_broke_is_replaced() {
     assert!(!broken.continues(&sync_task(&script)));
 }
 
-/// Who triggers what follows its files by itself is not content with what came of them.
+/// In automatic mode, a trigger means that the user distrusts the result of the automatic updates.
 #[test]
 fn a_trigger_in_automatic_mode_builds_also_where_files_could_be_copied() {
     let anew = "update web: Triggered by Hand (build web, deploy)";

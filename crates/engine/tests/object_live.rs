@@ -1,4 +1,4 @@
-//! `LiveUpdate` objects that were made: what goes into which container, and what they tell.
+//! `LiveUpdate` objects: the files copied into each container, and the status.
 
 mod support;
 
@@ -54,7 +54,7 @@ fn own() -> Owner {
     Owner::object(ObjectKind::LiveUpdate, "own")
 }
 
-/// What copies into its container.
+/// Returns the task that copies into its container.
 fn task(script: &Script) -> Option<Task> {
     plan_object(&script.state, &ObjectKey::new(ObjectKind::LiveUpdate, "own")).into_values().next()
 }
@@ -113,20 +113,20 @@ fn live_update_that_waits_for_its_cluster_says_so_until_it_is_done() {
 }
 
 #[test]
-fn a_live_update_tells_what_it_waits_for_and_why_files_cannot_be_copied() {
+fn live_update_status_shows_wait_and_copy_failure() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one").pod(starting("w", "w-1", "one"));
     put(&mut script, ObjectKind::FileWatch, "files", json!({"spec": {"watchedPaths": ["w/src"]}}));
     put_update(&mut script, json!([]));
     let waiting = json!({"reason": "ContainerWaiting", "message": "Waiting for container to start"});
     let place = json!({"containerName": "main", "podName": "w-1", "namespace": "default"});
-    let mut told = place.clone();
-    told["waiting"] = waiting;
-    assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["containers"], json!([told]));
+    let mut reported = place.clone();
+    reported["waiting"] = waiting;
+    assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["containers"], json!([reported]));
     script.pod(running("w", "w-1", "one", "c1"));
-    let mut told = place;
-    told["containerID"] = json!("c1");
-    assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["containers"], json!([told]));
+    let mut reported = place;
+    reported["containerID"] = json!("c1");
+    assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["containers"], json!([reported]));
 
     let lost = || Err(SyncFault::Transport(Failure::environment("the connection was lost")));
     save(&mut script, "/p/w/src/a");
@@ -144,9 +144,9 @@ fn a_live_update_tells_what_it_waits_for_and_why_files_cannot_be_copied() {
     // A step that fails is no failure of the way to it.
     save(&mut script, "/p/w/src/c");
     synced(&mut script, Err(SyncFault::Step(Failure::user("make failed"))));
-    let told = status(&script, ObjectKind::LiveUpdate, "own");
+    let reported = status(&script, ObjectKind::LiveUpdate, "own");
     assert_eq!(
-        (&told["failed"], &told["containers"][0]["lastExecError"]),
+        (&reported["failed"], &reported["containers"][0]["lastExecError"]),
         (&Value::Null, &json!("make failed"))
     );
     save(&mut script, "/p/w/src/d");
@@ -154,7 +154,7 @@ fn a_live_update_tells_what_it_waits_for_and_why_files_cannot_be_copied() {
     assert_eq!(status(&script, ObjectKind::LiveUpdate, "own")["containers"][0]["lastExecError"], Value::Null);
 }
 
-/// Who forbids the agent means all ways into containers, also those that a script makes.
+/// Forbidding the agent applies to all live updates, including those created by a script.
 #[test]
 fn the_agent_stays_out_where_the_tiltfile_says_so() {
     let mut script = copying(json!([]));
@@ -172,7 +172,7 @@ fn the_agent_stays_out_where_the_tiltfile_says_so() {
     assert!(sync(&script).without_agent);
     assert!(!connected.continues(&task(&script).expect("it is connected")), "it is there no longer");
 
-    // Pods that are no resource's, as far as its name tells.
+    // Pods that belong to no resource according to their names.
     let mut script = copying(json!([]));
     let discovery = json!({"spec": {"watches": [{"namespace": "default", "uid": "uid-w"}]}});
     put(&mut script, ObjectKind::KubernetesDiscovery, "pods", discovery);
@@ -207,9 +207,9 @@ fn a_live_update_brings_all_files_into_a_new_container_if_asked_for() {
     assert_eq!(job(&script), None, "once");
 }
 
-/// Its step must find all files of a burst, whichever of its sources tells of them.
+/// Its step must find all files of a batch, whichever of its sources reports them.
 #[test]
-fn the_sources_of_a_live_update_with_steps_are_told_together() {
+fn live_update_with_steps_batches_changes_of_its_sources() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
     let watch = |script: &mut Script, name: &str| {
@@ -360,9 +360,9 @@ fn live_update_of_resource_is_in_its_timeline() {
     script.event(Event::StageBegan { owner: own(), update, stage, detail: String::new() });
     synced(&mut script, Ok(()));
     let records = script.state.take_records();
-    let told: Vec<_> = records.iter().map(|(name, it)| (name.as_str(), it.update, it.outcome)).collect();
+    let reported: Vec<_> = records.iter().map(|(name, it)| (name.as_str(), it.update, it.outcome)).collect();
     assert_eq!(
-        told,
+        reported,
         [("w", update, Outcome::Running), ("w", update, Outcome::Running), ("w", update, Outcome::Ok)]
     );
     let stages: Vec<_> = records[2].1.stages.iter().map(|stage| (stage.stage, stage.end.is_some())).collect();

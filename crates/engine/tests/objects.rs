@@ -180,8 +180,8 @@ fn a_command_is_ready_when_its_probe_says_so_and_stays_so_when_it_ends() {
     script.event(found(generation, true));
     assert_eq!(status(script, ObjectKind::Cmd, "c")["ready"], true);
     script.event(Event::CommandEnded { owner: owner.clone(), run: generation, exit: CommandExit::Code(3) });
-    let told = status(script, ObjectKind::Cmd, "c");
-    assert_eq!((&told["ready"], &told["terminated"]["exitCode"]), (&json!(true), &json!(3)));
+    let reported = status(script, ObjectKind::Cmd, "c");
+    assert_eq!((&reported["ready"], &reported["terminated"]["exitCode"]), (&json!(true), &json!(3)));
     assert!(!plan(&script.state).contains_key(&task));
     put(
         script,
@@ -189,8 +189,8 @@ fn a_command_is_ready_when_its_probe_says_so_and_stays_so_when_it_ends() {
         "bad",
         json!({"spec": {"args": ["serve"], "readinessProbe": {"tcpSocket": {"port": 0}}}}),
     );
-    let told = status(script, ObjectKind::Cmd, "bad");
-    assert_eq!(told["terminated"]["reason"], "Invalid readiness probe: port number out of range: 0");
+    let reported = status(script, ObjectKind::Cmd, "bad");
+    assert_eq!(reported["terminated"]["reason"], "Invalid readiness probe: port number out of range: 0");
     assert_eq!(number(script, "bad"), None);
 }
 
@@ -200,26 +200,27 @@ fn values_switch_things_off_and_what_says_nothing_does_too() {
     let script = &mut script;
     let one = |name: &str| json!({"configMap": {"name": name, "key": "off"}});
     put(script, ObjectKind::Cmd, "c", json!({"spec": {"args": ["run"], "disableSource": one("values")}}));
-    let told = |script: &Script, name: &str| status(script, ObjectKind::Cmd, name)["disableStatus"].clone();
-    assert_eq!(told(script, "c")["state"], "Pending");
-    assert_eq!(told(script, "c")["disabled"], true);
+    let reported =
+        |script: &Script, name: &str| status(script, ObjectKind::Cmd, name)["disableStatus"].clone();
+    assert_eq!(reported(script, "c")["state"], "Pending");
+    assert_eq!(reported(script, "c")["disabled"], true);
     assert_eq!(number(script, "c"), None);
     put(script, ObjectKind::ConfigMap, "values", json!({"data": {"off": "0"}}));
-    assert_eq!(told(script, "c")["reason"], r#"ConfigMap/key "values"/"off" is false"#);
+    assert_eq!(reported(script, "c")["reason"], r#"ConfigMap/key "values"/"off" is false"#);
     assert!(number(script, "c").is_some());
     put(script, ObjectKind::ConfigMap, "values", json!({"data": {"off": "maybe"}}));
-    assert_eq!((told(script, "c")["state"].clone(), number(script, "c")), (json!("Error"), None));
+    assert_eq!((reported(script, "c")["state"].clone(), number(script, "c")), (json!("Error"), None));
     put(script, ObjectKind::ConfigMap, "values", json!({"data": {}}));
-    assert_eq!(told(script, "c")["reason"], r#"ConfigMap "values" has no key "off""#);
+    assert_eq!(reported(script, "c")["reason"], r#"ConfigMap "values" has no key "off""#);
     let every = json!({"everyConfigMap": [{"name": "values", "key": "off"}, {"name": "web-disable", "key": "isDisabled"}]});
     put(script, ObjectKind::ConfigMap, "values", json!({"data": {"off": "true"}}));
     put(script, ObjectKind::Cmd, "every", json!({"spec": {"args": ["run"], "disableSource": every}}));
     assert!(number(script, "every").is_some(), "not all of them say so");
     put(script, ObjectKind::ConfigMap, "web-disable", json!({"data": {"isDisabled": "true"}}));
-    assert_eq!(told(script, "every")["reason"], "Every ConfigMap disabled");
+    assert_eq!(reported(script, "every")["reason"], "Every ConfigMap disabled");
     assert_eq!(number(script, "every"), None);
     script.save_tiltfile().load(vec![]);
-    assert_eq!(told(script, "every")["state"], "Pending", "the value went with its resource");
+    assert_eq!(reported(script, "every")["state"], "Pending", "the value went with its resource");
 }
 
 fn toggle(script: &mut Script, name: &str, map: &str) {
@@ -453,12 +454,12 @@ fn another_cluster_is_reached_and_nothing_goes_to_it() {
         "not what is asked for now"
     );
     script.event(looked(run, Ok(found)));
-    let told = status(script, ObjectKind::Cluster, "other");
+    let reported = status(script, ObjectKind::Cluster, "other");
     assert_eq!(
-        (&told["version"], &told["connection"]["kubernetes"]["context"]),
+        (&reported["version"], &reported["connection"]["kubernetes"]["context"]),
         (&json!("v1"), &json!("other"))
     );
-    assert!(told["connectedAt"].is_string() && told["error"].is_null());
+    assert!(reported["connectedAt"].is_string() && reported["error"].is_null());
     // The Tiltfile deploys nothing there.
     put(
         script,
@@ -476,10 +477,10 @@ fn another_cluster_is_reached_and_nothing_goes_to_it() {
         "f",
         json!({"spec": {"podName": "p", "forwards": forwards, "cluster": "other"}}),
     );
-    let told = status(script, ObjectKind::PortForward, "f")["forwardStatuses"][0]["error"].clone();
+    let reported = status(script, ObjectKind::PortForward, "f")["forwardStatuses"][0]["error"].clone();
     assert!(
-        told.as_str().is_some_and(|words| words.starts_with("this session has no cluster other")),
-        "{told}"
+        reported.as_str().is_some_and(|words| words.starts_with("this session has no cluster other")),
+        "{reported}"
     );
     assert!(plan_object(&script.state, &ObjectKey::new(ObjectKind::PortForward, "f")).is_empty());
     delete(script, ObjectKind::Cluster, "other", false);

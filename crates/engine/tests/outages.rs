@@ -14,7 +14,7 @@ fn away(script: &mut Script, resource: &str, what: Unreachable) {
     script.event(Event::UpdateEnded { resource: resource.into(), update, outcome });
 }
 
-/// What is waited for: its number, and how often it has seemed to answer.
+/// Returns the awaited outage: its number, and how often the dependency seemed to respond.
 fn awaited(script: &Script, what: &Unreachable) -> Option<(u64, u32)> {
     let outage = Outage { cluster: ClusterName::default(), unreachable: what.clone() };
     match plan(&script.state).remove(&TaskId::Outage(outage)) {

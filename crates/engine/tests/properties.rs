@@ -1,4 +1,4 @@
-//! What must hold after any sequence of facts.
+//! Properties that must hold after any sequence of events.
 
 #[path = "properties/objects.rs"]
 mod objects;
@@ -104,7 +104,7 @@ fn options() -> Options {
     Options::new("/p/Tiltfile", Mode::Up)
 }
 
-/// Whose part of the plan.
+/// The owner of a part of the plan.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Section {
     Session,
@@ -272,7 +272,7 @@ impl World {
             Step::Finish(which, good) => self.finish(which, good),
             Step::Switch(which, enable) => {
                 if let Some(name) = names.get(which % names.len().max(1)).cloned() {
-                    // Switched off, it begins anew later: its former saves mean nothing.
+                    // Disabled: it restarts from scratch later, so its former saves do not count.
                     self.saved.remove(&name);
                     let (on, off) = if enable { (vec![name], vec![]) } else { (vec![], vec![name]) };
                     self.event(Event::Requested { request: Request::Switch { enable: on, disable: off } });
@@ -307,7 +307,7 @@ impl World {
             Step::Wake => self.wake(),
             Step::Object(step) => {
                 if let Some(event) = objects::event(&self.state, &step, self.time) {
-                    // What was switched off begins anew later: its former saves mean nothing.
+                    // Disabled resources restart from scratch later, so their former saves do not count.
                     if matches!(step, ObjectStep::Put(..) | ObjectStep::Click(_)) {
                         self.saved.retain(|name, _| !matches!(name.as_str(), "a" | "w"));
                     }
@@ -454,7 +454,8 @@ impl World {
         let outcome = if good { Ok(Box::new(project)) } else { Err(Failure::user("syntax")) };
         self.event(Event::Loaded { load, files, contents: Default::default(), outcome });
         for name in ["a", "b", "c", "d", "w", "x"] {
-            // What a reload removed and brought back begins anew: its former saves mean nothing.
+            // Resources that a load removed and another restored start from scratch: their former saves do
+            // not count.
             if self.state.resource_names().all(|known| known.as_str() != name) {
                 self.saved.remove(name);
             }

@@ -1,4 +1,4 @@
-//! What people ask for: switching resources, giving updates up, trigger modes, arguments.
+//! Requests of users: enabling and disabling resources, cancelling updates, trigger modes, arguments.
 
 mod support;
 
@@ -56,7 +56,7 @@ fn what_is_not_enabled_is_shown_and_does_nothing() {
 }
 
 #[test]
-fn switching_off_ends_what_it_started_and_switching_on_begins_anew() {
+fn disable_stops_a_resource_and_enable_starts_it_from_scratch() {
     let mut script = Script::loaded(vec![server("web"), workload("w")]);
     script.succeed("web").connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
     switch(&mut script, &[], &["web", "w"]);
@@ -70,7 +70,7 @@ fn switching_off_ends_what_it_started_and_switching_on_begins_anew() {
     let object = project_resource(&script.state, &"w".into()).expect("it is shown");
     assert!(object.status.endpoint_links.is_empty() && object.status.build_history.is_empty());
 
-    // What it had deployed must be gone before it is deployed again.
+    // Its former deployment must be deleted before it is deployed again.
     switch(&mut script, &["web", "w"], &[]);
     assert_snapshot!(script.show(), @r#"
     watch Tiltfile
@@ -180,7 +180,7 @@ fn warnings_of_an_update_are_in_its_history() {
 }
 
 #[test]
-fn kind_of_a_failure_tells_a_cancelled_update_from_a_failed_one() {
+fn failure_kind_distinguishes_cancelled_from_failed_update() {
     let mut script = Script::loaded(vec![local("a"), local("b")]);
     let outcomes = [Failure::new(FailureKind::Cancelled, "stopped"), Failure::user("build canceled")];
     for (name, failure) in ["a", "b"].into_iter().zip(outcomes) {
@@ -247,7 +247,7 @@ fn a_trigger_mode_that_was_set_by_hand_outlives_reloads() {
 fn a_tiltfile_in_manual_mode_is_loaded_when_it_is_triggered() {
     let mut script = Script::loaded(vec![local("a")]);
     let tiltfile = ResourceName::tiltfile();
-    let told = |script: &Script| {
+    let reported = |script: &Script| {
         let object = project_resource(&script.state, &tiltfile).expect("it is shown");
         let hold = object.metadata.annotations.get("lilt.dev/hold").cloned().unwrap_or_default();
         (object.status.trigger_mode, object.status.has_pending_changes, hold)
@@ -256,24 +256,24 @@ fn a_tiltfile_in_manual_mode_is_loaded_when_it_is_triggered() {
         let request = Request::SetTriggerMode { resources: vec![tiltfile.clone()], mode };
         script.event(Event::Requested { request });
     };
-    assert_eq!(told(&script), (0, false, String::new()));
+    assert_eq!(reported(&script), (0, false, String::new()));
     set_mode(&mut script, TriggerMode::Manual);
-    assert_eq!(told(&script), (1, false, String::new()));
+    assert_eq!(reported(&script), (1, false, String::new()));
     script.save_tiltfile();
     assert_eq!(script.running_load(), None);
-    assert_eq!(told(&script), (1, true, "1 file changed; waiting for a trigger".into()));
+    assert_eq!(reported(&script), (1, true, "1 file changed; waiting for a trigger".into()));
     script.trigger("(Tiltfile)");
-    // What is saved while it is loaded waits for the next one.
-    assert!(script.running_load().is_some() && !told(&script).1);
+    // A save during the load waits for the next load.
+    assert!(script.running_load().is_some() && !reported(&script).1);
     let load = script.running_load();
     script.save_tiltfile();
     assert_eq!(script.running_load(), load, "it is not given up");
     script.load(vec![local("a")]);
-    assert!(script.running_load().is_none() && told(&script).1);
+    assert!(script.running_load().is_none() && reported(&script).1);
     set_mode(&mut script, TriggerMode::Auto);
     assert!(script.running_load().is_some());
     script.load(vec![local("a")]);
-    assert_eq!(told(&script), (0, false, String::new()));
+    assert_eq!(reported(&script), (0, false, String::new()));
     script.save_tiltfile();
     assert!(script.running_load().is_some());
 }

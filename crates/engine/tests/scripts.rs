@@ -43,7 +43,7 @@ fn parallel_commands_share_the_slots() {
 }
 
 #[test]
-fn one_that_runs_alone_waits_for_the_rest_and_keeps_the_rest_waiting() {
+fn non_parallel_update_waits_for_others_and_blocks_others() {
     let mut script = Script::loaded(vec![parallel("a"), local("alone")]);
     assert!(script.update_of("alone").is_none());
     script.succeed("a");
@@ -209,7 +209,7 @@ fn a_failed_update_waits_for_the_next_save() {
 }
 
 #[test]
-fn the_answer_of_a_stale_update_is_ignored() {
+fn result_of_stale_update_is_ignored() {
     let mut script = Script::loaded(vec![local("a")]);
     let stale = script.update_of("a").expect("it runs") - 1;
     let outcome = Box::new(lilt_engine::UpdateOutcome::success());
@@ -231,7 +231,7 @@ fn manual_resources_collect_changes_until_they_are_triggered() {
 }
 
 #[test]
-fn one_that_does_not_start_by_itself_waits_for_a_trigger() {
+fn resource_without_auto_init_waits_for_a_trigger() {
     let mut resource = manual(local("a"));
     resource.auto_init = false;
     let mut script = Script::loaded(vec![resource]);
@@ -241,7 +241,7 @@ fn one_that_does_not_start_by_itself_waits_for_a_trigger() {
 }
 
 #[test]
-fn what_is_triggered_or_edited_goes_before_the_first_round() {
+fn triggered_and_edited_resources_precede_the_first_round() {
     let mut script = Script::loaded(vec![local("a"), local("b"), local("c"), local("d")]);
     script.trigger("d").succeed("a");
     assert!(script.update_of("d").is_some());
@@ -291,7 +291,7 @@ fn a_reload_that_fails_keeps_what_runs() {
 }
 
 #[test]
-fn a_save_during_a_load_starts_it_anew() {
+fn save_during_a_load_restarts_it() {
     let mut script = Script::new();
     let first = script.running_load().expect("it loads");
     script.save_tiltfile();
@@ -416,7 +416,7 @@ fn live_updates_wait_for_no_slot() {
 }
 
 #[test]
-fn any_other_file_asks_for_a_build() {
+fn unsynced_file_requires_a_build() {
     for path in ["/p/web/other.txt", "/p/web/src/stop"] {
         let mut script = up();
         script.save_image("web", "web", path);
@@ -502,7 +502,7 @@ fn a_container_gets_all_synced_files_first_if_asked_for() {
 }
 
 #[test]
-fn after_lost_events_containers_are_built_anew() {
+fn lost_file_events_cause_a_build() {
     let mut script = up();
     script.event(Event::ChangesLost { watch: lilt_engine::WatchId::Image("web".into(), "web".into()) });
     script.save_image("web", "web", "/p/web/src");
@@ -576,7 +576,7 @@ fn a_pod_seen_before_its_deployment_is_known_is_claimed() {
 }
 
 #[test]
-fn a_list_of_pods_tells_which_are_gone() {
+fn pods_missing_from_a_list_are_removed() {
     let mut script = up();
     script.event(Event::PodsListed {
         cluster: ClusterName::default(),
@@ -610,7 +610,7 @@ fn objects_without_pods_are_done_when_applied() {
 }
 
 #[test]
-fn what_a_reload_no_longer_names_is_deleted() {
+fn objects_removed_by_a_reload_are_deleted() {
     let mut script = up();
     script.save_tiltfile().load(Vec::new());
     assert!(script.show().contains("cleanup("), "{}", script.show());

@@ -80,7 +80,7 @@ fn a_failing_probe_is_why_it_is_not_ready() {
 }
 
 #[test]
-fn a_crash_loop_tells_how_the_container_ended_and_which_probe_ended_it() {
+fn crash_loop_status_names_container_exit_and_killing_probe() {
     let mut script = deployed();
     let loops = |code, reason: &str| {
         pod(|pod| {
@@ -112,7 +112,7 @@ fn a_crash_loop_tells_how_the_container_ended_and_which_probe_ended_it() {
 }
 
 #[test]
-fn what_keeps_a_pod_from_starting_is_told() {
+fn status_names_what_prevents_a_pod_from_starting() {
     let mut script = deployed();
     script.pod(pod(|pod| (pod.phase, pod.status) = (PodPhase::Pending, "ContainerCreating".into())));
     tell(

@@ -1,4 +1,4 @@
-//! What `experimental_telemetry_cmd` receives, and when.
+//! The batches that `experimental_telemetry_cmd` receives, and their times.
 
 mod support;
 

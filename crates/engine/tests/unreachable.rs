@@ -1,4 +1,4 @@
-//! What readers see while a cluster, a Docker engine or a registry is unreachable.
+//! The status that readers see while a cluster, a Docker engine or a registry is unreachable.
 
 mod support;
 

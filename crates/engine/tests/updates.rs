@@ -1,4 +1,4 @@
-//! Which update comes next, what is given up or held, and what is told of it.
+//! The order of updates, their cancellation and holds, and their timeline.
 
 mod support;
 
@@ -62,7 +62,7 @@ fn kubernetes_resources_wait_for_uncategorized() {
 }
 
 #[test]
-fn what_was_just_triggered_or_edited_comes_first() {
+fn triggered_and_edited_resources_start_first() {
     let mut script = Script::loaded(vec![local("a"), local("b"), local("c"), local("d")]);
     script.succeed("a").save("a", "/p/a/x");
     assert_eq!(updating(&script), ["b"]);
@@ -77,7 +77,7 @@ fn what_was_just_triggered_or_edited_comes_first() {
 }
 
 #[test]
-fn a_dependency_tells_how_far_it_is() {
+fn hold_shows_progress_of_dependency() {
     let mut script = Script::loaded(vec![workload("db"), after(local("test"), &["db"])]);
     let mut seen = Vec::new();
     let mut look = |script: &Script| seen.push(script.state.hold(&"test".into()).expect("it waits").words());
@@ -112,7 +112,7 @@ fn a_dependency_tells_how_far_it_is() {
 }
 
 #[test]
-fn a_build_is_given_up_for_a_newer_save_until_it_is_deployed() {
+fn build_is_cancelled_by_newer_save_until_it_is_deployed() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect();
     let first = script.update_of("w").expect("it runs");
@@ -148,7 +148,7 @@ fn build_begins(script: &mut Script) {
 }
 
 #[test]
-fn first_build_goes_on_when_a_running_command_writes_its_inputs() {
+fn first_build_continues_when_a_running_command_writes_its_inputs() {
     for producer in [parallel("gen"), server("gen")] {
         let mut script = Script::loaded(vec![producer, workload("web")]);
         script.connect();
@@ -184,7 +184,7 @@ fn first_build_includes_files_reported_just_after_their_command_ended() {
     let first = script.update_of("web");
     script.save_image("web", "web", "/p/web/generated");
     assert_eq!(script.update_of("web"), first);
-    // What is saved long after the command is the user's.
+    // A save long after the command is the user's.
     script.time += 10_000;
     script.save_image("web", "web", "/p/web/saved");
     assert!(script.update_of("web") > first);
@@ -219,7 +219,7 @@ fn first_build_begins_when_a_command_that_never_ends_writes_nothing() {
 }
 
 #[test]
-fn first_build_begins_while_a_command_writes_for_ever() {
+fn first_build_starts_while_a_command_keeps_writing() {
     let mut script = Script::loaded(vec![parallel("gen"), workload("web")]);
     script.save_image("web", "web", "/p/web/log").connect();
     let waited = (0..30).take_while(|_| {
@@ -238,7 +238,7 @@ fn first_build_does_not_wait_where_two_commands_may_have_written_its_inputs() {
 }
 
 #[test]
-fn first_build_is_given_up_for_a_save_while_a_server_runs_that_started_long_ago() {
+fn first_build_is_cancelled_by_a_save_while_an_old_server_runs() {
     let mut script = Script::loaded(vec![server("api"), workload("web")]);
     script.succeed("api").connect();
     let serve =
@@ -252,9 +252,9 @@ fn first_build_is_given_up_for_a_save_while_a_server_runs_that_started_long_ago(
     assert!(script.update_of("web") > first, "{}", script.show());
 }
 
-/// Who saves every second must see something, too.
+/// A user who saves every second must see results, too.
 #[test]
-fn a_build_is_not_given_up_for_ever() {
+fn builds_are_cancelled_a_limited_number_of_times() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect();
     let mut updates = std::collections::BTreeSet::new();
@@ -266,7 +266,7 @@ fn a_build_is_not_given_up_for_ever() {
 }
 
 #[test]
-fn a_command_is_never_cut_off_by_a_save() {
+fn save_does_not_cancel_a_local_command() {
     let mut script = Script::loaded(vec![local("a")]);
     let update = script.update_of("a");
     script.save("a", "/p/a/x");
@@ -307,9 +307,9 @@ fn edits_while_an_update_runs_are_no_loop() {
     }
 }
 
-/// What an update wrote may be told late; what was written after it is somebody's work, however soon.
+/// Writes of an update may be reported late. Later writes are the user's, however soon they follow.
 #[test]
-fn files_tell_who_wrote_them() {
+fn modification_times_identify_own_writes() {
     let rounds = |after: i64| {
         let mut script = Script::loaded(vec![local("a")]);
         for round in 0..30 {
@@ -361,14 +361,14 @@ fn with_the_cascade_dependents_update_too() {
 }
 
 #[test]
-fn without_it_they_do_not() {
+fn without_the_cascade_dependents_do_not_update() {
     let mut script = Script::loaded(vec![local("lib"), after(local("app"), &["lib"])]);
     script.succeed("lib").succeed("app").save("lib", "/p/lib/x").succeed("lib");
     assert!(updating(&script).is_empty());
 }
 
 #[test]
-fn servers_that_end_are_started_again_each_time_later() {
+fn exited_servers_restart_with_increasing_delays() {
     let mut script = Script::loaded(vec![restarted(server("web"))]);
     script.succeed("web");
     let mut delays = Vec::new();
@@ -400,7 +400,7 @@ fn stages(record: &UpdateRecord) -> String {
 }
 
 #[test]
-fn the_timeline_tells_the_stages_of_a_live_update() {
+fn timeline_contains_stages_of_live_update() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one");
     script.pod(running("w", "w-1", "one", "c1")).pod(running("w", "w-2", "one", "c2"));
@@ -427,9 +427,10 @@ fn the_timeline_tells_the_stages_of_a_live_update() {
     assert_snapshot!(stages(last), @"detect 6-7, send to 2 containers 7-8, write 8-9, run make 9-10, restart 10-12, missed w-2/main 11-11");
 }
 
-/// Every update that a save causes tells how long the save took to be noticed, be it a command, a build or a copy.
+/// Every update caused by a save shows how long the detection of the save took, for commands, builds and live
+/// updates.
 #[test]
-fn the_timeline_tells_when_a_file_was_saved() {
+fn timeline_contains_detection_of_save() {
     let mut script = Script::loaded(vec![local("a"), workload("w"), manual(local("m"))]);
     script.connect().succeed("a").succeed("m").deploy("w", "one");
     let save = |script: &mut Script, watch: WatchId| {
@@ -454,17 +455,17 @@ fn the_timeline_tells_when_a_file_was_saved() {
     };
     let expected = format!("detect {}-{saved}, run make a {saved}-{}", saved - 1, saved + 1);
     assert_eq!(last("a"), (expected, saved - 1));
-    // What it does after that is told by its runner.
+    // Its later stages are reported by its runner.
     assert_eq!(last("w"), (format!("detect {}-{built}", built - 1), built - 1));
-    // What waits for a hand waits since then.
-    let (told, _) = last("m");
+    // A manual resource waits since then.
+    let (reported, _) = last("m");
     let expected = format!("detect {}-{noticed}, wait {noticed}-{}, run", noticed - 1, noticed + 101);
-    assert!(told.starts_with(&expected), "{told} and not {expected}");
+    assert!(reported.starts_with(&expected), "{told} and not {expected}");
 }
 
 /// Kubernetes tells whole seconds: what was seen within one is drawn where it was seen, and after what came before.
 #[test]
-fn the_timeline_knows_more_than_the_seconds_of_the_cluster() {
+fn timeline_refines_cluster_times_with_observations() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect();
     let second = script.time * 1_000_000;
@@ -511,7 +512,7 @@ fn the_timeline_knows_more_than_the_seconds_of_the_cluster() {
 }
 
 #[test]
-fn the_timeline_tells_the_stages_of_a_deployment() {
+fn timeline_contains_stages_of_deployment() {
     let mut script = Script::loaded(vec![local("a"), workload("w")]);
     script.connect().succeed("a");
     let update = script.update_of("w").expect("it runs");
@@ -562,7 +563,7 @@ fn the_timeline_tells_the_stages_of_a_deployment() {
 }
 
 #[test]
-fn the_timeline_tells_how_updates_ended() {
+fn timeline_contains_outcome_of_updates() {
     let mut script = Script::loaded(vec![local("a"), workload("w")]);
     script.fail("a");
     // What changes so late was not written by the command.
@@ -617,7 +618,7 @@ fn restarting(name: &str) -> lilt_model::resource::Resource {
 }
 
 #[test]
-fn a_process_is_started_anew_in_place_where_the_pod_has_the_agent() {
+fn process_restarts_in_place_if_the_pod_has_the_agent() {
     for agent in [true, false] {
         let mut script = Script::loaded(vec![restarting("web")]);
         let mut pod = running("web", "web-1", "one", "c1");
@@ -631,7 +632,7 @@ fn a_process_is_started_anew_in_place_where_the_pod_has_the_agent() {
 
 /// Such as the pods that a controller makes with its own image.
 #[test]
-fn pods_of_others_with_the_same_image_do_not_keep_a_process_from_being_started_anew() {
+fn pods_of_others_with_same_image_do_not_prevent_process_restart() {
     let mut script = Script::loaded(vec![restarting("web")]);
     let mut own = running("web", "web-1", "one", "c1");
     own.containers[0].agent = true;
@@ -645,7 +646,7 @@ fn pods_of_others_with_the_same_image_do_not_keep_a_process_from_being_started_a
 
 /// How an image is put into pods is part of what is deployed, though it need not be built again.
 #[test]
-fn other_overrides_of_an_image_deploy_it_again() {
+fn changed_image_overrides_cause_a_deployment() {
     let changed = |change: fn(&mut lilt_model::image::ImageTarget)| {
         let mut resource = workload("web");
         if let Body::Kubernetes(kubernetes) = &mut resource.body {
@@ -669,7 +670,7 @@ fn other_overrides_of_an_image_deploy_it_again() {
 
 /// Tilt's word for what outlives the session that deployed it holds on a reload, too.
 #[test]
-fn what_is_to_be_kept_is_not_deleted_when_the_tiltfile_no_longer_names_it() {
+fn objects_with_keep_policy_survive_removal_from_the_tiltfile() {
     let mut kept = objects("kept", &["Secret", "Service"]);
     if let Body::Kubernetes(kubernetes) = &mut kept.body {
         kubernetes.objects[0]["metadata"]["annotations"] =
@@ -689,7 +690,7 @@ fn what_is_to_be_kept_is_not_deleted_when_the_tiltfile_no_longer_names_it() {
 
 /// What is built from a recipe that is another by now is of no use.
 #[test]
-fn a_reload_that_changes_a_recipe_gives_its_build_up() {
+fn reload_with_changed_image_definition_cancels_its_build() {
     let mut script = Script::loaded(vec![workload("web"), workload("api")]);
     script.connect();
     let before = (script.update_of("web"), script.update_of("api"));

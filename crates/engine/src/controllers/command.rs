@@ -1,7 +1,7 @@
-//! Commands that run for as long as they are wanted: servers of local resources, and what `Cmd` objects say.
+//! Commands that run for as long as they are wanted: servers of local resources, and `Cmd` objects.
 //!
-//! Owners decide when to start and stop one: a resource with its updates, an object with its specification and what that
-//! names. Commands that belong to an update end with it and are not here.
+//! Owners decide when to start and stop one: a resource with its updates, an object with its specification
+//! and the objects that it names. Commands that belong to an update end with it and are not handled here.
 
 mod plan;
 mod reconcile;

@@ -1,6 +1,7 @@
-//! Logs of pods: of those of a resource, with what happens to them, and of those that `PodLogStream` objects name.
+//! Logs of pods: those of a resource, together with the pods' startup and notices, and those that
+//! `PodLogStream` objects name.
 //!
-//! How far a log was read is known to its runner alone, so there is no state here.
+//! Only the runner knows the position in a log, so there is no state here.
 
 mod filter;
 mod plan;

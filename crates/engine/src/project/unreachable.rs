@@ -1,4 +1,4 @@
-//! What the session needs and cannot reach: clusters, Docker engines, registries.
+//! Unreachable dependencies of the session: clusters, Docker engines, registries.
 //!
 //! A resource whose cluster is unreachable counts as failing, whatever was last known of its pods. Only readers see
 //! that: scheduling and the verdict of `ci` go by [`runtime`], so that a short outage restarts nothing.

@@ -37,7 +37,7 @@ pub(crate) enum ObjectStep {
     Delete(usize, usize, bool),
     Click(usize),
     Note(usize),
-    /// What runs for an object begins, ends well or ends badly.
+    /// The task of an object starts, succeeds or fails.
     Answer(usize, u8),
     Save(usize),
 }
@@ -55,7 +55,7 @@ pub(crate) fn object_step() -> impl Strategy<Value = ObjectStep> {
     ]
 }
 
-/// The event that a step comes to, given the state. `time` tells clicks and uids apart.
+/// Returns the event of a step, given the state. `time` makes clicks and uids unique.
 pub(crate) fn event(state: &State, step: &ObjectStep, time: i64) -> Option<Event> {
     match step {
         ObjectStep::Put(kind, name, how, owned) => {
@@ -97,7 +97,7 @@ fn click(button: &str, time: i64) -> Event {
     Event::ObjectPut { key: ObjectKey::new(ObjectKind::UIButton, button), object: Box::new(object), uid }
 }
 
-/// What objects say: bits choose what they name.
+/// Returns the content of objects: bits choose the objects that they name.
 fn content(kind: ObjectKind, how: u8) -> Value {
     let is = |bit: u8| how & (1 << bit) != 0;
     let map = json!({"configMap": {"name": if is(4) { "o0" } else { "a-disable" }, "key": "isDisabled"}});
@@ -153,7 +153,7 @@ fn content(kind: ObjectKind, how: u8) -> Value {
     }
 }
 
-/// What the runner of a task may report, of resources and objects alike.
+/// Returns an event that the runner of a task may report, for resources and objects alike.
 fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
     let answers: Vec<Event> = plan
         .values()
@@ -266,7 +266,7 @@ pub(crate) fn settling(state: &State) -> Option<Event> {
     })
 }
 
-/// What must be so of every object when nothing is under way any more.
+/// Checks every object once nothing runs any more.
 pub(crate) fn check_settled(state: &State) {
     for key in state.object_keys() {
         let (_, object) = lilt_engine::project_object(state, key).expect("it is there");
@@ -279,16 +279,16 @@ pub(crate) fn check_settled(state: &State) {
                 assert!(get("/status/waiting").is_none(), "{key} never began: {object:?}");
             }
             ObjectKind::DockerImage => {
-                let told = ["/status/completed", "/status/waiting"].map(|field| get(field).is_some());
-                assert!(told.contains(&true), "{key} is neither built nor says why not: {object:?}");
+                let reported = ["/status/completed", "/status/waiting"].map(|field| get(field).is_some());
+                assert!(reported.contains(&true), "{key} is neither built nor says why not: {object:?}");
             }
             ObjectKind::PortForward => {
                 let count = |field| get(field).and_then(Value::as_array).map(Vec::len);
                 assert_eq!(count("/status/forwardStatuses"), count("/spec/forwards"), "{key}: {object:?}");
             }
             ObjectKind::KubernetesApply if !is_off => {
-                let told = ["/status/lastApplyTime", "/status/error"].map(|field| get(field).is_some());
-                assert!(told.contains(&true), "{key} is neither applied nor says why not: {object:?}");
+                let reported = ["/status/lastApplyTime", "/status/error"].map(|field| get(field).is_some());
+                assert!(reported.contains(&true), "{key} is neither applied nor says why not: {object:?}");
             }
             _ => {}
         }
@@ -296,7 +296,7 @@ pub(crate) fn check_settled(state: &State) {
             json!({"apiVersion": "tilt.dev/v1alpha1", "kind": key.kind, "metadata": object.metadata});
         whole.as_object_mut().expect("an object").extend(object.content.clone());
         let kind = kinds().of(key.kind);
-        // What the script itself wrote is not what is looked at.
+        // Objects written by the script itself are not checked.
         whole.as_object_mut().expect("an object").remove("spec");
         whole["metadata"].as_object_mut().expect("an object").remove("ownerReferences");
         assert_eq!(check(kind, &whole), vec![], "{key} is served with Tilt's fields alone");

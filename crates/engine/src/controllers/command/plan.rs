@@ -6,14 +6,14 @@ use crate::plan::Plan;
 use crate::state::State;
 use crate::task::Task;
 
-/// The tasks of the command of one owner.
+/// Returns the tasks of the command of one owner.
 pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
     let mut plan = Plan::new();
     let Some(run) = state.commands.get(owner) else { return plan };
     let spec = &run.spec;
     let is_wanted = match &run.phase {
         CommandPhase::Starting | CommandPhase::Running { .. } => true,
-        // What it left running is kept.
+        // The runner keeps the processes that it left running.
         CommandPhase::Ended { ran, .. } => ran.is_some() && spec.on_exit == OnExit::Keep,
     };
     if is_wanted {
@@ -25,7 +25,7 @@ pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
             resource: spec.resource.clone(),
         });
     }
-    // Only while it runs: what a probe finds of one that does not is chance.
+    // Only while it runs: a probe of an ended command may meet something else.
     if let (Some(probe), CommandPhase::Running { .. }) = (&spec.probe, &run.phase) {
         let (owner, resource) = (owner.clone(), spec.resource.clone());
         plan.insert(Task::Probe { owner, run: run.number, probe: probe.clone(), resource });

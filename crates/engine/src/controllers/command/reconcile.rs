@@ -1,4 +1,4 @@
-//! Starts and stops commands, and takes in what their runners report.
+//! Starts and stops commands, and handles the events of their runners.
 
 use lilt_model::Failure;
 
@@ -7,7 +7,7 @@ use crate::event::CommandExit;
 use crate::owner::Owner;
 use crate::state::State;
 
-/// Starts a command; one that runs for the same owner ends first.
+/// Starts a command. A running one of the same owner ends first.
 pub(crate) fn start(state: &mut State, owner: &Owner, spec: CommandSpec) {
     begin(state, owner, spec, CommandPhase::Starting);
 }
@@ -25,7 +25,7 @@ fn begin(state: &mut State, owner: &Owner, spec: CommandSpec, phase: CommandPhas
     state.touch_owner(owner);
 }
 
-/// Ends the command of an owner, as if it had never run.
+/// Stops the command of an owner and forgets its state.
 pub(crate) fn stop(state: &mut State, owner: &Owner) {
     if state.commands.runs.remove(owner).is_some() {
         state.touch_owner(owner);
@@ -54,7 +54,7 @@ pub(crate) fn ended(state: &mut State, owner: &Owner, number: u64, exit: Command
     });
 }
 
-/// What the probe of a command has found. Of one that has ended meanwhile it means nothing any more.
+/// Records the result of a probe. Ignored if the command has ended meanwhile.
 pub(crate) fn probed(state: &mut State, owner: &Owner, number: u64, ready: bool, cause: Option<String>) {
     change(state, owner, number, |run| {
         if let CommandPhase::Running { readiness, .. } = &mut run.phase {
@@ -63,14 +63,14 @@ pub(crate) fn probed(state: &mut State, owner: &Owner, number: u64, ready: bool,
     });
 }
 
-/// The runner of a command panicked: a bug of ours.
+/// Handles a panic of the runner of a command.
 pub(crate) fn broke(state: &mut State, owner: &Owner, failure: Failure) {
     if let Some(number) = state.commands.get(owner).map(CommandRun::number) {
         ended(state, owner, number, CommandExit::Failed(failure));
     }
 }
 
-/// The runner of a probe panicked: a bug of ours.
+/// Handles a panic of the runner of a probe.
 pub(crate) fn probe_broke(state: &mut State, owner: &Owner, failure: Failure) {
     if let Some(number) = state.commands.get(owner).map(CommandRun::number) {
         probed(state, owner, number, false, Some(failure.message));

@@ -1,4 +1,4 @@
-//! Restarts servers that exited, each time later, where their resource asks for it (`local_resource(restart=True)`).
+//! Restarts servers that exited, with increasing delays, if `local_resource(restart=True)` requests it.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::state::{Mode, State};
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
-/// When the command of an owner is to be restarted.
+/// Returns when the command of an owner is to be restarted.
 pub(crate) fn restart_at(state: &State, owner: &Owner) -> Option<Timestamp> {
-    // `ci` wants to know that it exited.
+    // `ci` reports the exit instead.
     if state.options.mode == Mode::Ci || !wants_restart(state, owner) {
         return None;
     }
@@ -25,7 +25,7 @@ pub(crate) fn restart_at(state: &State, owner: &Owner) -> Option<Timestamp> {
     }
 }
 
-/// Whether the resource asks for restarts. While it updates it does not: the update starts the command itself.
+/// Returns whether a resource requests restarts. Not during an update, which starts the command itself.
 fn wants_restart(state: &State, owner: &Owner) -> bool {
     let Owner::Resource(name) = owner else { return false };
     let Some(resource) = state.resources.get(name) else { return false };
@@ -42,7 +42,7 @@ pub(crate) fn restart_if_due(state: &mut State, owner: &Owner) {
     }
     let number = state.next_sequence();
     if let Some(run) = state.commands.runs.get_mut(owner) {
-        // One that ran for long counts from the beginning.
+        // The count restarts if the command ran for long.
         let restarts = if run.ran_for_long() { 0 } else { run.restarts };
         run.number = number;
         run.restarts = restarts.saturating_add(1);

@@ -1,4 +1,4 @@
-//! How far each command is.
+//! The state of each command.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::event::CommandExit;
 use crate::owner::Owner;
 
-/// What the exit of a command means.
+/// The meaning of a command's exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExit {
-    /// It should not have: that is an error, what it left running is stopped, and where its resource says so it is
-    /// restarted.
+    /// An error. Processes that it left running are stopped, and it is restarted if its resource requests
+    /// that.
     Fail,
-    /// It may: what it left running is kept until it is no longer wanted.
+    /// Permitted. Processes that it left running are kept until the command is no longer wanted.
     Keep,
 }
 
-/// What to run.
+/// The specification of a command.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct CommandSpec {
     pub(crate) command: Command,
@@ -35,11 +35,11 @@ pub(crate) struct CommandSpec {
 /// One start of a command.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct CommandRun {
-    /// Every start has its own number.
+    /// The number of this start.
     pub(super) number: u64,
-    /// As it was when it was started.
+    /// The specification at its start.
     pub(super) spec: CommandSpec,
-    /// How many times it was restarted because it had exited.
+    /// The number of restarts after an exit.
     pub(super) restarts: u32,
     pub(super) phase: CommandPhase,
 }
@@ -56,7 +56,7 @@ pub(crate) enum CommandPhase {
 pub(crate) struct Ran {
     pub(super) pid: u32,
     pub(crate) since: Timestamp,
-    /// Whether it was ready when it ended.
+    /// It was ready when it ended.
     pub(super) ready: bool,
 }
 
@@ -95,7 +95,7 @@ impl CommandRun {
         &self.phase
     }
 
-    /// Whether something other than its process says that it is ready.
+    /// Returns whether a probe decides about its readiness.
     pub(crate) fn has_probe(&self) -> bool {
         self.spec.probe.is_some()
     }
@@ -107,7 +107,7 @@ impl CommandRun {
         }
     }
 
-    /// The running process; 0: none.
+    /// Returns the ID of the running process; 0: none.
     pub(crate) fn pid(&self) -> u32 {
         match &self.phase {
             CommandPhase::Running { pid, .. } => *pid,

@@ -1,4 +1,4 @@
-//! What readers see of commands: the status of a `Cmd`.
+//! The status of a `Cmd`.
 
 use lilt_api::{CmdStateRunning, CmdStateTerminated, CmdStateWaiting, CmdStatus};
 use lilt_model::Timestamp;
@@ -8,7 +8,7 @@ use crate::event::CommandExit;
 use crate::owner::Owner;
 use crate::state::State;
 
-/// The status of a command; of one that was not started it says that it waits.
+/// Returns the status of a command. One that was not started is waiting.
 pub(crate) fn status(state: &State, owner: &Owner) -> CmdStatus {
     match state.commands.get(owner).map(|run| &run.phase) {
         None | Some(CommandPhase::Starting) => waiting(),
@@ -25,12 +25,12 @@ pub(crate) fn status(state: &State, owner: &Owner) -> CmdStatus {
     }
 }
 
-/// The status of a command that has not begun.
+/// Returns the status of a command that has not started.
 pub(crate) fn waiting() -> CmdStatus {
     CmdStatus { waiting: Some(CmdStateWaiting::default()), ..CmdStatus::default() }
 }
 
-/// The status of a command that has ended.
+/// Returns the status of a command that has ended.
 pub(crate) fn terminated(
     ready: bool,
     pid: u32,

@@ -1,4 +1,4 @@
-//! Which containers of a pod.
+//! The containers of a pod whose logs are read.
 
 use lilt_api::PodLogStreamSpec;
 use serde::{Deserialize, Serialize};

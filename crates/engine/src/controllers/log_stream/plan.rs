@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::state::State;
 use crate::task::Task;
 
-/// The tasks of the log streams of one owner.
+/// Returns the tasks of the log streams of one owner.
 pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
     match owner {
         Owner::Resource(name) => {
@@ -25,7 +25,7 @@ pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
                 pod: Arc::clone(pod),
                 containers: ContainerFilter::default(),
                 since: None,
-                // Besides its logs, its way to readiness and what the cluster reports of it.
+                // Besides its logs, its startup and the notices about it.
                 notices: Some(state.pods.notices.get(&pod.reference()).cloned().unwrap_or_default()),
                 read_to_end: state.is_unattended(),
             };

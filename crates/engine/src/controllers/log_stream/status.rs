@@ -1,4 +1,4 @@
-//! What readers see of log streams.
+//! The status of log streams.
 
 use lilt_api::{ContainerLogStreamStatus, Content, ObjectKey, PodLogStreamStatus, QUIET_CONTAINERS};
 use lilt_model::cluster::{Container, ContainerState, Pod};
@@ -27,7 +27,7 @@ pub(crate) fn status(state: &State, key: &ObjectKey) -> PodLogStreamStatus {
     }
 }
 
-/// How far the log of each container is.
+/// Returns the status of the log of each container.
 pub(crate) fn container_statuses(pod: &Pod, filter: &ContainerFilter) -> Vec<ContainerLogStreamStatus> {
     let is_shown = |name: &str| !QUIET_CONTAINERS.contains(&name) && filter.matches(name);
     let shown = pod.containers.iter().filter(|container| is_shown(&container.name));

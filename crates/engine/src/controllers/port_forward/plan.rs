@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::state::State;
 use crate::task::{ForwardTarget, Task};
 
-/// The tasks of the forwards of one owner.
+/// Returns the tasks of the forwards of one owner.
 pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
     let Some((cluster, resource)) = cluster_and_log(state, owner) else { return Plan::new() };
     if state.clusters.get(&cluster).info.is_none() {
@@ -30,7 +30,7 @@ pub(crate) fn plan(state: &State, owner: &Owner) -> Plan {
     wanted(state, owner).into_iter().map(task).collect()
 }
 
-/// Where the forwards of an owner lead, and whose log they write to.
+/// Returns the cluster of an owner's forwards, and the resource whose log they write to.
 fn cluster_and_log(state: &State, owner: &Owner) -> Option<(ClusterName, ResourceName)> {
     match owner {
         Owner::Resource(name) => Some((state.cluster_of(name), name.clone())),
@@ -45,7 +45,7 @@ fn cluster_and_log(state: &State, owner: &Owner) -> Option<(ClusterName, Resourc
     }
 }
 
-/// A resource leads to the best of its pods, an object to the pod that it names.
+/// Returns the target of a forward: the best pod of a resource, or the pod that an object names.
 fn target(state: &State, owner: &Owner, forward: &Forward) -> Option<ForwardTarget> {
     match owner {
         Owner::Resource(name) => forward_target(state, state.resources.get(name)?.kubernetes()?, forward),

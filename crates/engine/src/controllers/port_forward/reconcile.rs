@@ -1,4 +1,4 @@
-//! What owners ask for and what tasks report becomes state.
+//! Updates the state of port forwards from the requests of owners and the events of tasks.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::event::ForwardState;
 use crate::owner::Owner;
 use crate::state::State;
 
-/// Returns the forwards that an owner asks for.
+/// Returns the forwards that an owner requests.
 pub(super) fn wanted(state: &State, owner: &Owner) -> BTreeMap<ForwardSlot, Forward> {
     let forwards = match owner {
         Owner::Resource(name) => match state.resources.get(name).map(|resource| &resource.spec.body) {
@@ -29,8 +29,8 @@ pub(super) fn wanted(state: &State, owner: &Owner) -> BTreeMap<ForwardSlot, Forw
 
 /// Returns the slots of an owner's forwards.
 ///
-/// An object's forwards with the same place are numbered. Of a resource's the last one counts: a Tiltfile may say the same
-/// twice.
+/// An object's forwards with the same place are numbered. Of a resource's forwards, the last one counts: a
+/// Tiltfile may contain duplicates.
 pub(super) fn slots(
     owner: &Owner,
     forwards: Vec<Forward>,
@@ -46,7 +46,7 @@ pub(super) fn slots(
     })
 }
 
-/// Drops the state of forwards that are no longer asked for, or are asked for differently.
+/// Drops the state of forwards that are no longer requested, or whose request changed.
 pub(crate) fn reconcile(state: &mut State, owner: &Owner) {
     if !state.port_forwards.runs.contains_key(owner) {
         return;
@@ -57,12 +57,12 @@ pub(crate) fn reconcile(state: &mut State, owner: &Owner) {
     }
 }
 
-/// Drops the state of an owner that is gone or switched off.
+/// Drops the state of an owner that was deleted or disabled.
 pub(crate) fn forget(state: &mut State, owner: &Owner) {
     state.port_forwards.runs.remove(owner);
 }
 
-/// A forward listens on a port, or cannot.
+/// Records that a forward listens on a port, or failed.
 pub(crate) fn changed(
     state: &mut State,
     owner: &Owner,
@@ -73,14 +73,14 @@ pub(crate) fn changed(
     let now = state.now;
     let Some(forward) = wanted(state, owner).remove(&slot) else { return };
     let runs = state.port_forwards.runs.entry(owner.clone()).or_default();
-    // Since when it listens, not since when it was last reported.
+    // The time since which it listens, not the time of the last report.
     let same = runs.get(&slot).filter(|run| run.state == reported && run.local_port == local_port);
     let since = same.map_or(now, |run| run.since);
     runs.insert(slot, ForwardRun { forward, local_port, state: reported, since });
     state.touch_owner(owner);
 }
 
-/// The runner of a forward panicked: a bug of ours.
+/// Handles a panic of the runner of a forward.
 pub(crate) fn broke(state: &mut State, owner: &Owner, slot: ForwardSlot, failure: Failure) {
     changed(state, owner, slot, 0, ForwardState::Failed(failure));
 }

@@ -1,4 +1,4 @@
-//! What became of each forward.
+//! The state of each port forward.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::owner::Owner;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ForwardSlot {
     pub place: ForwardPlace,
-    /// Counts those that ask for the same place, such as several that take whichever port is free.
+    /// Numbers the forwards with the same place, such as several that use any free port.
     pub ordinal: u16,
 }
 
@@ -26,12 +26,12 @@ impl From<ForwardPlace> for ForwardSlot {
 /// One forward as its task last reported it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct ForwardRun {
-    /// As it is asked for.
+    /// The requested forward.
     pub(super) forward: Forward,
-    /// The port that it has on this machine.
+    /// The port on this machine.
     pub(super) local_port: u16,
     pub(super) state: ForwardState,
-    /// Since when it is so.
+    /// The time of the last change of `state`.
     pub(super) since: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! What readers see of forwards.
+//! The status of port forwards.
 
 use lilt_api::ForwardStatus;
 use lilt_model::kubernetes::Forward;
@@ -8,10 +8,10 @@ use crate::event::ForwardState;
 use crate::owner::Owner;
 use crate::state::State;
 
-/// The `forwardStatuses` of a `PortForward`: one for each of these forwards, which may name the container port that was
-/// chosen.
+/// Returns the `forwardStatuses` of a `PortForward`, one for each of these forwards. A forward may contain
+/// the chosen container port.
 ///
-/// `trouble` is why none of them can work.
+/// `trouble`: the reason why none of them can work.
 pub(crate) fn statuses(
     state: &State,
     owner: &Owner,
@@ -26,7 +26,7 @@ pub(crate) fn statuses(
         });
         let listening = run.filter(|run| run.state == ForwardState::Listening);
         let host = if asked.host.is_empty() { "localhost" } else { asked.host.as_str() };
-        // The port that was found where none was asked for.
+        // The free port that was chosen if none was requested.
         let local_port = run.map(|run| run.local_port).filter(|_| asked.local_port == 0);
         ForwardStatus {
             local_port: local_port.unwrap_or(asked.local_port).into(),
@@ -39,7 +39,7 @@ pub(crate) fn statuses(
     slots(owner, forwards).map(one).collect()
 }
 
-/// Why forwards of an owner do not work.
+/// Returns the failures of an owner's forwards.
 pub(crate) fn failures(state: &State, owner: &Owner) -> Vec<String> {
     let runs = state.port_forwards.runs.get(owner).into_iter().flat_map(|runs| runs.values());
     runs.filter_map(|run| match &run.state {

@@ -1,7 +1,7 @@
 //! Chooses the pod and the container port of each port forward.
 //!
-//! The forwarding task, the `PortForward` object of a resource and the ones that a `KubernetesDiscovery` from outside makes
-//! all come from here, so that each object names what is used.
+//! Used for the forwarding task, the `PortForward` object of a resource and those created by a client's
+//! `KubernetesDiscovery`, so that objects show the actual target.
 
 use lilt_model::cluster::{Pod, PodPhase};
 use lilt_model::kubernetes::Forward;
@@ -52,7 +52,8 @@ fn choose_target<'a>(
     best.map(|pod| ForwardTarget { pod: pod.reference(), port: container_port(forward, pod) })
 }
 
-/// Whether both pods belong to one deployed workload. The pods that an operator makes of one object may differ.
+/// Returns whether both pods belong to one deployed workload. Pods that an operator creates for one object
+/// may differ.
 fn is_same_workload(one: &Pod, other: &Pod) -> bool {
     let of = |pod: &Pod| pod.template_hash.as_ref().and_then(|_| pod.owners.last().cloned());
     one.uid == other.uid || (of(one).is_some() && of(one) == of(other))
