@@ -1,22 +1,22 @@
-//! Whether a document is an object of a kind: every field known, every value of its type.
+//! Validates documents against the fields and types of a kind.
 
 use serde_json::{Map, Value};
 
 use super::kinds::{Field, Kind, Type, kinds};
 
-/// What is wrong with one field.
+/// A validation error of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// `spec.inputs[0].name`
+    /// Path of the field, such as `spec.inputs[0].name`.
     pub path: String,
     pub fault: Fault,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// No field has this name.
+    /// The field does not exist.
     Unknown,
-    /// Of another type: what was wanted, what was found.
+    /// The value has the wrong type: the expected and the actual type.
     Type { wanted: &'static str, found: &'static str },
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// Everything that is wrong with a whole object of a kind.
+/// Returns all validation errors of an object of a kind.
 pub fn check(kind: &Kind, object: &Value) -> Vec<Violation> {
     let mut check = Check { violations: Vec::new() };
     let Value::Object(members) = object else {
@@ -46,7 +46,7 @@ pub fn check(kind: &Kind, object: &Value) -> Vec<Violation> {
     check.violations
 }
 
-/// Takes unknown fields out.
+/// Removes unknown fields.
 pub fn prune(kind: &Kind, object: &mut Value) {
     let Value::Object(members) = object else { return };
     members.retain(|name, value| match name.as_str() {
@@ -77,7 +77,7 @@ fn prune_value(of: &Type, value: &mut Value) {
     }
 }
 
-/// Adds what must be there and is not, empty, in a part of an object (`spec` or `status`).
+/// Adds missing required fields with empty values to a part of an object (`spec` or `status`).
 pub fn complete(part: &str, value: &mut Map<String, Value>) {
     for field in kinds().part(part) {
         match value.get_mut(field.name) {
@@ -131,7 +131,7 @@ impl Check {
 
     fn value(&mut self, path: &str, of: &Type, value: &Value) {
         match (of, value) {
-            // Nothing is like not being there.
+            // Null means absent.
             (_, Value::Null) | (Type::Any, _) => {}
             (Type::List(inner), Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {

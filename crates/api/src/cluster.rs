@@ -10,14 +10,14 @@ use super::convert::path_text;
 use super::is_empty;
 use super::kinds::ApiKind;
 
-/// What a session deploys to: a Kubernetes cluster or a Docker engine.
+/// A Kubernetes cluster or Docker engine that a session deploys to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cluster {
-    /// What is wanted.
+    /// The desired state.
     pub spec: ClusterSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: ClusterStatus,
 }
 
@@ -25,126 +25,126 @@ impl ApiKind for Cluster {
     const PLURAL: &'static str = "clusters";
 }
 
-/// Which cluster, and where its images come from.
+/// The connection and the registry of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterSpec {
-    /// How it is reached.
+    /// Connection settings.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub connection: Option<ClusterConnection>,
-    /// Where images go if the cluster itself announces no registry.
+    /// Registry for images, used if the cluster does not announce one.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub default_registry: Option<RegistryHosting>,
 }
 
-/// How the cluster is reached; one of them.
+/// Connection settings; exactly one field is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterConnection {
-    /// A Docker engine.
+    /// Connection to a Docker engine.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub docker: Option<DockerClusterConnection>,
-    /// A Kubernetes cluster.
+    /// Connection to a Kubernetes cluster.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub kubernetes: Option<KubernetesClusterConnection>,
 }
 
-/// A Kubernetes cluster.
+/// Connection to a Kubernetes cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesClusterConnection {
-    /// The kubeconfig context; without one the current one.
+    /// Name of the kubeconfig context. Defaults to the current context.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub context: String,
-    /// The namespace in the cluster; without one it is that of the kubeconfig context.
+    /// Namespace for objects without one. Defaults to that of the kubeconfig context.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub namespace: String,
 }
 
-/// A Docker engine.
+/// Connection to a Docker engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerClusterConnection {
-    /// Its address; without one, where DOCKER_HOST and the Docker context lead.
+    /// Address of the Docker engine. Defaults to that of `DOCKER_HOST` or of the current Docker context.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub host: String,
 }
 
-/// A registry, as this machine and the cluster see it.
+/// A container registry and its addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RegistryHosting {
-    /// Its address on this machine.
+    /// Address of the registry on this machine.
     pub host: String,
-    /// Its address for what runs in pods.
+    /// Address of the registry from inside pods.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub host_from_cluster_network: String,
-    /// Its address for what pulls images.
+    /// Address from which the cluster's container runtime pulls images.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub host_from_container_runtime: String,
-    /// One repository for all images, which differ by their tags then.
+    /// Name of a single repository for all images, which are then distinguished by tag.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub single_name: String,
-    /// Where to read how the registry is set up.
+    /// URL of instructions for setting up the registry.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub help: String,
 }
 
-/// What is known once it answers.
+/// The observed state of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterStatus {
-    /// How it is reached, as it turned out.
+    /// Resolved connection settings.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub connection: Option<ClusterConnectionStatus>,
-    /// What it says its version is.
+    /// Server version, as reported by the cluster.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub version: String,
-    /// The processors of its nodes, such as amd64; images are built for them.
+    /// CPU architecture of the nodes, such as `amd64`. Images are built for it.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub arch: String,
-    /// When it first answered.
+    /// Time of the first successful connection.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub connected_at: Option<Timestamp>,
-    /// Where images go.
+    /// Registry that images are pushed to.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub registry: Option<RegistryHosting>,
-    /// Why it cannot be reached.
+    /// The connection error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
 }
 
-/// How it is reached, as it turned out.
+/// Resolved connection settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterConnectionStatus {
-    /// Which cluster the kubeconfig led to.
+    /// Settings resolved from the kubeconfig.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub kubernetes: Option<KubernetesClusterConnectionStatus>,
 }
 
-/// Which cluster the kubeconfig led to.
+/// Connection settings resolved from the kubeconfig.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesClusterConnectionStatus {
-    /// The context's name in the kubeconfig.
+    /// Name of the kubeconfig context.
     pub context: String,
-    /// Where objects without a namespace go.
+    /// Namespace for objects without one.
     pub namespace: String,
-    /// The cluster's name in the kubeconfig.
+    /// Name of the cluster in the kubeconfig.
     pub cluster: String,
-    /// What made the cluster, such as kind or minikube, where that shows.
+    /// Product that created the cluster, such as `kind` or `minikube`, if detected.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub product: String,
-    /// A kubeconfig with this context alone, which commands are given.
+    /// Path of a kubeconfig file with only this context, which is passed to commands.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub config_path: String,
 }

@@ -14,14 +14,14 @@ use super::kinds::ApiKind;
 use super::probe::Probe;
 use super::triggers::{RestartOnSpec, StartOnSpec};
 
-/// A command on this machine. It runs as long as its object exists and says so.
+/// A command that runs on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cmd {
-    /// What is wanted.
+    /// The desired state.
     pub spec: CmdSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: CmdStatus,
 }
 
@@ -29,94 +29,94 @@ impl ApiKind for Cmd {
     const PLURAL: &'static str = "cmds";
 }
 
-/// What is run, and when.
+/// The command and its triggers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdSpec {
-    /// The command, word by word; no shell is put around it.
+    /// Command and arguments. They are not run in a shell.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub args: Vec<String>,
-    /// The folder that the command runs in. Relative ones count from the Tiltfile's folder.
+    /// Working directory, relative to the Tiltfile's directory. Defaults to that directory.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub dir: String,
-    /// Variables for the command, each as NAME=value, on top of the session's own.
+    /// Environment variables as `NAME=value`, in addition to those of the session.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub env: Vec<String>,
-    /// Tells whether the command is ready; without one it is as soon as it runs.
+    /// Readiness probe. Without one, the command is ready as soon as it runs.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub readiness_probe: Option<Probe>,
-    /// What starts it anew.
+    /// Triggers that restart the command.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub restart_on: Option<RestartOnSpec>,
-    /// Waits for a click instead of starting at once.
+    /// Triggers that start the command. Defaults to starting it immediately.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub start_on: Option<StartOnSpec>,
-    /// Values that switch the object off. As long as one is missing it is off, too.
+    /// ConfigMap values that disable the object. It stays disabled while one is missing.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disable_source: Option<DisableSource>,
 }
 
-/// How far the command is; one of waiting, running and terminated.
+/// The observed state of a command; one of `waiting`, `running` and `terminated` is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdStatus {
-    /// Set while it has not begun.
+    /// Set while the command has not started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub waiting: Option<CmdStateWaiting>,
-    /// Set while it runs.
+    /// Set while the command runs.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub running: Option<CmdStateRunning>,
-    /// Whether its probe found it ready. Stays as it was when the command ends.
+    /// Whether the command is ready. Keeps its value when the command exits.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub ready: bool,
-    /// Set when it has ended.
+    /// Set when the command has exited.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub terminated: Option<CmdStateTerminated>,
-    /// Whether the object is switched off, and by what.
+    /// Whether and why the object is disabled.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disable_status: Option<DisableStatus>,
 }
 
-/// It has not begun.
+/// Details of a command that has not started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdStateWaiting {
-    /// Why, in a word or a sentence.
+    /// Reason why the command is waiting.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
 }
 
-/// It runs.
+/// Details of a running command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdStateRunning {
-    /// The number of the process.
+    /// Process ID.
     pub pid: i32,
-    /// When it began.
+    /// Time when the command started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
 }
 
-/// It has ended.
+/// Details of a command that has exited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdStateTerminated {
-    /// The number of the process.
+    /// Process ID.
     pub pid: i32,
-    /// When it began.
+    /// Time when the command started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time when the command exited.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub finished_at: Option<Timestamp>,
-    /// The code that the process ended with.
+    /// Exit code of the process.
     pub exit_code: i32,
-    /// Why, in a word or a sentence.
+    /// Reason why the command exited.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
 }
@@ -133,13 +133,13 @@ impl From<&Command> for CmdSpec {
 }
 
 impl CmdSpec {
-    /// Returns the command. `folder` is what relative paths are relative to.
+    /// Returns the command. Relative paths are resolved against `folder`.
     pub fn command(&self, folder: &Path) -> Command {
         parse_command(&self.args, &self.dir, &self.env, folder)
     }
 }
 
-/// Returns the variables of a command as `NAME=value`.
+/// Returns the environment variables of a command as `NAME=value`.
 pub fn environment(command: &Command) -> Vec<String> {
     assignments(&command.env)
 }

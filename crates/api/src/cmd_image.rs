@@ -13,14 +13,14 @@ use super::convert::{image_map_names, path_text};
 use super::is_empty;
 use super::kinds::ApiKind;
 
-/// An image that a command of the user's builds.
+/// An image built by a custom command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdImage {
-    /// What is wanted.
+    /// The desired state.
     pub spec: CmdImageSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: CmdImageStatus,
 }
 
@@ -28,106 +28,106 @@ impl ApiKind for CmdImage {
     const PLURAL: &'static str = "cmdimages";
 }
 
-/// How the image is built.
+/// The build of an image by a custom command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdImageSpec {
-    /// The name of the image, without a tag.
+    /// Name of the image, without a tag.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// The command, word by word; no shell is put around it.
+    /// Command and arguments. They are not run in a shell.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub args: Vec<String>,
-    /// The folder that the command runs in. Relative ones count from the Tiltfile's folder.
+    /// Working directory, relative to the Tiltfile's directory. Defaults to that directory.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub dir: String,
-    /// Variables for the command, each as NAME=value, on top of the session's own.
+    /// Environment variables as `NAME=value`, in addition to those of the session.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub env: Vec<String>,
-    /// Names of ImageMap objects. Their images are used, and a new build of one starts this anew.
+    /// Names of ImageMap objects whose images the build uses; a new build of one rebuilds the image.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image_maps: Vec<String>,
-    /// Where the command leaves the image: local-docker, local-docker-and-remote or remote.
+    /// Where the command puts the image: `local-docker` (default), `local-docker-and-remote` or `remote`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub output_mode: String,
-    /// The tag that the command gives; without one it takes the one in $EXPECTED_REF.
+    /// Tag that the command gives to the image. Defaults to the tag of `$EXPECTED_REF`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub output_tag: String,
-    /// The file that the command writes the image's reference to.
+    /// Path of the file that the command writes the image reference to.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub outputs_image_ref_to: String,
-    /// The name of the Cluster object; without one it is "default".
+    /// Name of the Cluster object. Defaults to `default`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub cluster: String,
-    /// What the cluster does with the image: "push" if it must be in a registry.
+    /// How the cluster uses the image: `push` if the image must be in a registry.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub cluster_needs: String,
 }
 
-/// How far the build is; one of waiting, building and completed.
+/// The observed state of the build; one of `waiting`, `building` and `completed` is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdImageStatus {
-    /// What the newest image is called in the cluster.
+    /// Reference of the newest image, as used in the cluster.
     #[serde(rename = "ref", default, skip_serializing_if = "is_empty")]
     pub reference: String,
-    /// Set while it has not begun.
+    /// Set while the build has not started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub waiting: Option<CmdImageStateWaiting>,
-    /// Set while it is built.
+    /// Set while the build runs.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub building: Option<CmdImageStateBuilding>,
-    /// Set when the last build has ended.
+    /// Set when the last build has finished.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub completed: Option<CmdImageStateCompleted>,
 }
 
-/// It has not been built.
+/// Details of a build that has not started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdImageStateWaiting {
-    /// Why, in a word or a sentence.
+    /// Reason why the build is waiting.
     #[schemars(skip_serializing_if = "is_empty")]
     pub reason: String,
 }
 
-/// It is built.
+/// Details of a running build.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdImageStateBuilding {
-    /// When it began.
+    /// Time when the build started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
-    /// Why, in a word or a sentence.
+    /// Reason for the build.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
 }
 
-/// The last build has ended.
+/// Details of a finished build.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdImageStateCompleted {
-    /// When it began.
+    /// Time when the build started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time when the build finished.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub finished_at: Option<Timestamp>,
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// Why, in a word or a sentence.
+    /// Reason for the build.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
 }
 
 impl CmdImageSpec {
-    /// Returns the specification of a build that starts from the images `depends_on`.
+    /// Converts a build that depends on the images `depends_on`.
     pub fn new(build: &CustomBuild, depends_on: &[ImageName]) -> Self {
         let output_mode = match build.output {
             CustomOutput::LocalDocker => "local-docker",
@@ -146,7 +146,7 @@ impl CmdImageSpec {
         }
     }
 
-    /// Returns the build. `folder` is what relative paths are relative to.
+    /// Returns the build. Relative paths are resolved against `folder`.
     pub fn custom_build(&self, folder: &Path) -> CustomBuild {
         let output = match self.output_mode.as_str() {
             "local-docker-and-remote" => CustomOutput::LocalDockerAndRemote,

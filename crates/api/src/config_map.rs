@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::is_empty;
 use super::kinds::ApiKind;
 
-/// Values by name, for other objects to look at. The one named RESOURCE-disable switches that resource off and on.
+/// Key-value data that other objects read. The one named `RESOURCE-disable` enables and disables a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigMap {
-    /// The values by name; all of them are texts.
+    /// Strings by key.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub data: BTreeMap<String, String>,
 }

@@ -1,4 +1,4 @@
-//! How paths, variables and names are written in objects.
+//! Conversions of paths, variables and names to and from their form in objects.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,12 +8,12 @@ pub(crate) fn path_text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Resolves a path of an object; an empty one is `folder` itself.
+/// Resolves a path of an object against `folder`. An empty path is `folder` itself.
 pub(crate) fn resolve_path(folder: &Path, path: &str) -> PathBuf {
     if path.is_empty() { folder.to_owned() } else { folder.join(path) }
 }
 
-/// Returns the path from a directory to `target`, by the text alone.
+/// Returns the path of `target` relative to `base`, without accessing the file system.
 pub(crate) fn relative_path(base: &Path, target: &Path) -> String {
     let shared = base.components().zip(target.components()).take_while(|(one, other)| one == other).count();
     let up = base.components().skip(shared).map(|_| Component::ParentDir);
@@ -21,12 +21,12 @@ pub(crate) fn relative_path(base: &Path, target: &Path) -> String {
     if relative.as_os_str().is_empty() { ".".to_owned() } else { path_text(&relative) }
 }
 
-/// Writes variables or build arguments as `NAME=value`.
+/// Formats variables or build arguments as `NAME=value`.
 pub(crate) fn assignments(pairs: &[(String, String)]) -> Vec<String> {
     pairs.iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-/// Reads `NAME=value`, or a name alone.
+/// Parses `NAME=value`. The value of a bare name is empty.
 pub(crate) fn parse_assignments(texts: &[String]) -> Vec<(String, String)> {
     let pair = |text: &String| {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
@@ -35,7 +35,7 @@ pub(crate) fn parse_assignments(texts: &[String]) -> Vec<(String, String)> {
     texts.iter().map(pair).collect()
 }
 
-/// Returns the name of an object, without characters that paths of the API must not have.
+/// Returns `name` without characters that are not allowed in paths of the API.
 pub fn sanitize_name(name: &str) -> String {
     match name {
         "." | ".." => name.replace('.', "_"),
@@ -43,7 +43,7 @@ pub fn sanitize_name(name: &str) -> String {
     }
 }
 
-/// Returns the names of the `ImageMap`s of images.
+/// Returns the names of the `ImageMap` objects of images.
 pub(crate) fn image_map_names(images: &[ImageName]) -> Vec<String> {
     images.iter().map(|name| sanitize_name(name.as_str())).collect()
 }

@@ -1,4 +1,4 @@
-//! Where it is stored whether something is disabled, and how that is reported.
+//! The enabled state of objects: where it is stored and how it is reported.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,56 +6,56 @@ use serde::{Deserialize, Serialize};
 use super::is_empty;
 use super::time::Time;
 
-/// Where it is written whether something is off; one of them.
+/// Source of the enabled state of an object; exactly one field is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DisableSource {
-    /// Off if this value is true.
+    /// ConfigMap value that disables the object if it is `true`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub config_map: Option<ConfigMapDisableSource>,
-    /// Off if all of these values are true.
+    /// ConfigMap values that disable the object if all of them are `true`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub every_config_map: Vec<ConfigMapDisableSource>,
 }
 
-/// A value of a ConfigMap that says whether something is off.
+/// Reference to a ConfigMap value that enables or disables an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigMapDisableSource {
-    /// The name of the ConfigMap.
+    /// Name of the ConfigMap.
     pub name: String,
-    /// Which value of it: true or false.
+    /// Key of the value, which is `true` or `false`.
     pub key: String,
 }
 
-/// Whether something is off.
+/// Whether and why an object is disabled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DisableStatus {
-    /// Whether it is off, for whatever reason.
+    /// Whether the object is disabled, for whatever reason.
     pub disabled: bool,
-    /// Enabled, Disabled, Pending while a value is missing, or Error.
+    /// One of `Enabled`, `Disabled`, `Pending` (a value is missing) and `Error`.
     pub state: String,
-    /// Why, in a word or a sentence.
+    /// Reason for the state.
     pub reason: String,
-    /// Since when it is so.
+    /// Time when the state last changed.
     pub last_update_time: Option<Time>,
 }
 
-/// Whether a resource is off.
+/// Whether a resource is disabled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DisableResourceStatus {
-    /// How many of its parts are on.
+    /// Number of sources of the resource that are enabled.
     pub enabled_count: i32,
-    /// How many of its parts are off.
+    /// Number of sources of the resource that are disabled.
     pub disabled_count: i32,
-    /// Enabled, Disabled, Pending while a value is missing, or Error.
+    /// One of `Enabled`, `Disabled`, `Pending` (a value is missing) and `Error`.
     pub state: String,
-    /// Where it is written.
+    /// Sources that determine whether the resource is disabled.
     pub sources: Vec<DisableSource>,
 }

@@ -9,14 +9,14 @@ use super::is_empty;
 use super::kinds::ApiKind;
 use super::time::Time;
 
-/// Brings the log of a Docker Compose service into a resource's log.
+/// Streams the log of a Docker Compose service to the log of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerComposeLogStream {
-    /// What is wanted.
+    /// The desired state.
     pub spec: DockerComposeLogStreamSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: DockerComposeLogStreamStatus,
 }
 
@@ -25,29 +25,29 @@ impl ApiKind for DockerComposeLogStream {
     const SHORT_NAMES: &'static [&'static str] = &["dclog", "dcls"];
 }
 
-/// Whose log.
+/// The service whose log is streamed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerComposeLogStreamSpec {
-    /// The project of the service.
+    /// Docker Compose project of the service.
     pub project: DockerComposeProject,
-    /// The name of the service.
+    /// Name of the service.
     pub service: String,
-    /// Lines before that are left out.
+    /// Skips log lines before this time.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub since_time: Option<Time>,
 }
 
-/// How it goes.
+/// The observed state of the log stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerComposeLogStreamStatus {
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// When it began.
+    /// Time when the stream started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
 }

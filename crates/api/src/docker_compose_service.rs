@@ -10,14 +10,14 @@ use super::disable::{DisableSource, DisableStatus};
 use super::is_empty;
 use super::kinds::ApiKind;
 
-/// A service of a Docker Compose project, as a resource runs it.
+/// A Docker Compose service that a resource runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerComposeService {
-    /// What is wanted.
+    /// The desired state.
     pub spec: DockerComposeServiceSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: DockerComposeServiceStatus,
 }
 
@@ -26,19 +26,19 @@ impl ApiKind for DockerComposeService {
     const SHORT_NAMES: &'static [&'static str] = &["dc"];
 }
 
-/// Which service.
+/// The service and its project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerComposeServiceSpec {
-    /// The name of the service.
+    /// Name of the service.
     pub service: String,
-    /// The project of the service.
+    /// Docker Compose project of the service.
     pub project: DockerComposeProject,
-    /// Names of ImageMap objects. Their images are used, and a new build of one starts this anew.
+    /// Names of ImageMap objects whose images the service uses; a new build of one restarts it.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image_maps: Vec<String>,
-    /// Values that switch the object off. As long as one is missing it is off, too.
+    /// ConfigMap values that disable the object. It stays disabled while one is missing.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disable_source: Option<DisableSource>,
 }
@@ -48,100 +48,100 @@ pub struct DockerComposeServiceSpec {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerComposeProject {
-    /// Its files.
+    /// Paths of the Compose files.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub config_paths: Vec<String>,
-    /// The folder that its paths count from.
+    /// Directory that relative paths of the project are resolved against.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub project_path: String,
-    /// Its text, where it is in no file.
+    /// Inline YAML of the project, for what is not in a file.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub yaml: String,
-    /// The name.
+    /// Name of the project.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub name: String,
-    /// The file with its variables.
+    /// Path of the file with environment variables.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub env_file: String,
-    /// The profiles that are on.
+    /// Active profiles.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub profiles: Vec<String>,
-    /// Whether its services are waited for.
+    /// Whether an update waits until the service is healthy.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub wait: bool,
 }
 
-/// What became of the service.
+/// The observed state of the service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerComposeServiceStatus {
-    /// Why it could not be brought up.
+    /// The error of the last `docker compose up`; empty on success.
     #[schemars(skip_serializing_if = "is_empty")]
     pub apply_error: String,
-    /// The container of it.
+    /// ID of the service's container.
     #[serde(rename = "containerID", default, skip_serializing_if = "is_empty")]
     pub container_id: String,
-    /// The name of that container.
+    /// Name of the service's container.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub container_name: String,
-    /// How that container is.
+    /// State of the container.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub container_state: Option<DockerContainerState>,
-    /// Whether the object is switched off, and by what.
+    /// Whether and why the object is disabled.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disable_status: Option<DisableStatus>,
-    /// When it was last brought up.
+    /// Time when the service was last brought up.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub last_apply_finish_time: Option<Timestamp>,
-    /// When that began.
+    /// Time when the last update of the service started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub last_apply_start_time: Option<Timestamp>,
-    /// The ports of this machine that lead to it.
+    /// Ports of this machine that are bound to ports of the container.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub port_bindings: Vec<DockerPortBinding>,
 }
 
-/// How a container is, as Docker says it.
+/// State of a container, as reported by Docker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerContainerState {
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// The code that the process ended with.
+    /// Exit code of the process.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub exit_code: i32,
-    /// When it ended.
+    /// Time when the container exited.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub finished_at: Option<Timestamp>,
-    /// What its health check says.
+    /// Result of the container's health check.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub health_status: String,
-    /// Whether it runs.
+    /// Whether the container runs.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub running: bool,
-    /// When it began.
+    /// Time when the container started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
-    /// created, running, paused, restarting, removing, exited or dead.
+    /// One of `created`, `running`, `paused`, `restarting`, `removing`, `exited` and `dead`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub status: String,
 }
 
-/// A port of this machine that leads to a container.
+/// A port of this machine that is bound to a port of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerPortBinding {
-    /// The port in the container.
+    /// Port in the container.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub container_port: i32,
-    /// The address on this machine.
+    /// IP address on this machine.
     #[serde(rename = "hostIP", default, skip_serializing_if = "is_empty")]
     pub host_ip: String,
-    /// The port on this machine.
+    /// Port on this machine.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub host_port: i32,
 }

@@ -13,14 +13,14 @@ use super::file_watch::{IgnoreDef, file_set, ignore_defs};
 use super::is_empty;
 use super::kinds::ApiKind;
 
-/// An image that is built from a Dockerfile.
+/// An image built from a Dockerfile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerImage {
-    /// What is wanted.
+    /// The desired state.
     pub spec: DockerImageSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: DockerImageStatus,
 }
 
@@ -28,124 +28,124 @@ impl ApiKind for DockerImage {
     const PLURAL: &'static str = "dockerimages";
 }
 
-/// How the image is built.
+/// The build of an image from a Dockerfile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerImageSpec {
-    /// The name of the image, without a tag.
+    /// Name of the image, without a tag.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// The text of the Dockerfile.
+    /// Contents of the Dockerfile.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub dockerfile_contents: String,
-    /// The folder that the build sees.
+    /// Directory of the build context.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub context: String,
-    /// What of the folder the build does not see.
+    /// Ignore rules of the build context.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub context_ignores: Vec<IgnoreDef>,
-    /// Build arguments, each as NAME=value; a name alone takes its value from the environment.
+    /// Build arguments as `NAME=value`; the value of a bare name is taken from the environment.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub args: Vec<String>,
-    /// The stage of the Dockerfile that is built; without one the last.
+    /// Build stage to build. Defaults to the last one.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub target: String,
-    /// Agents and keys for steps of the build, as `docker build --ssh` takes them.
+    /// SSH agent sockets and keys, in the syntax of `docker build --ssh`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub ssh_agent_configs: Vec<String>,
-    /// Secrets for steps of the build, as `docker build --secret` takes them.
+    /// Build secrets, in the syntax of `docker build --secret`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub secrets: Vec<String>,
-    /// The network that steps of the build use.
+    /// Network of the build steps.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub network: String,
-    /// Whether newer base images are looked for.
+    /// Whether to check for newer versions of base images.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub pull: bool,
-    /// Images whose layers may be used.
+    /// Images to use as cache sources.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub cache_from: Vec<String>,
-    /// For which platform, such as linux/arm64; without one, that of the cluster.
+    /// Target platform, such as `linux/arm64`. Defaults to that of the cluster.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub platform: String,
-    /// More tags for the image.
+    /// Additional tags of the image.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub extra_tags: Vec<String>,
-    /// Names of ImageMap objects. Their images are used, and a new build of one starts this anew.
+    /// Names of ImageMap objects whose images the build uses; a new build of one rebuilds the image.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image_maps: Vec<String>,
-    /// More hosts for the build, each as NAME:ADDRESS.
+    /// Additional host entries for the build, as `NAME:ADDRESS`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub extra_hosts: Vec<String>,
-    /// The name of the Cluster object; without one it is "default".
+    /// Name of the Cluster object. Defaults to `default`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub cluster: String,
-    /// What the cluster does with the image: "push" if it must be in a registry.
+    /// How the cluster uses the image: `push` if the image must be in a registry.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub cluster_needs: String,
 }
 
-/// How far the build is; one of waiting, building and completed.
+/// The observed state of the build; one of `waiting`, `building` and `completed` is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerImageStatus {
-    /// What the newest image is called in the cluster.
+    /// Reference of the newest image, as used in the cluster.
     #[serde(rename = "ref", default, skip_serializing_if = "is_empty")]
     pub reference: String,
-    /// Set while it has not begun.
+    /// Set while the build has not started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub waiting: Option<DockerImageStateWaiting>,
-    /// Set while it is built.
+    /// Set while the build runs.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub building: Option<DockerImageStateBuilding>,
-    /// Set when the last build has ended.
+    /// Set when the last build has finished.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub completed: Option<DockerImageStateCompleted>,
-    /// The steps of the last build.
+    /// Steps of the last build.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub stage_statuses: Vec<DockerImageStageStatus>,
 }
 
-/// It has not been built.
+/// Details of a build that has not started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerImageStateWaiting {
-    /// Why, in a word or a sentence.
+    /// Reason why the build is waiting.
     #[schemars(skip_serializing_if = "is_empty")]
     pub reason: String,
 }
 
-/// It is built.
+/// Details of a running build.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerImageStateBuilding {
-    /// When it began.
+    /// Time when the build started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
-    /// Why, in a word or a sentence.
+    /// Reason for the build.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
 }
 
-/// The last build has ended.
+/// Details of a finished build.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerImageStateCompleted {
-    /// When it began.
+    /// Time when the build started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time when the build finished.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub finished_at: Option<Timestamp>,
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// Why, in a word or a sentence.
+    /// Reason for the build.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
 }
@@ -155,24 +155,24 @@ pub struct DockerImageStateCompleted {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DockerImageStageStatus {
-    /// The name.
+    /// Name of the step.
     pub name: String,
-    /// Whether its result was known already.
+    /// Whether the result was taken from the cache.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub cached: bool,
-    /// When it began.
+    /// Time when the step started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time when the step finished.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub finished_at: Option<Timestamp>,
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
 }
 
 impl DockerImageSpec {
-    /// Returns the specification of a build that starts from the images `depends_on`.
+    /// Converts a build that depends on the images `depends_on`.
     pub fn new(build: &DockerBuild, depends_on: &[ImageName]) -> Self {
         Self {
             dockerfile_contents: build.dockerfile.clone(),
@@ -193,7 +193,7 @@ impl DockerImageSpec {
         }
     }
 
-    /// Returns the build. `folder` is what relative paths are relative to.
+    /// Returns the build. Relative paths are resolved against `folder`.
     pub fn docker_build(&self, folder: &Path) -> DockerBuild {
         DockerBuild {
             context: file_set(std::slice::from_ref(&self.context), &self.context_ignores, folder),
@@ -225,7 +225,7 @@ impl From<&BuildStage> for DockerImageStageStatus {
     }
 }
 
-/// Returns the stages of a build.
+/// Returns the statuses of the stages of a build.
 pub fn stage_statuses(record: &BuildRecord) -> Vec<DockerImageStageStatus> {
     record.stages.iter().map(DockerImageStageStatus::from).collect()
 }

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::is_empty;
 use super::kinds::ApiKind;
 
-/// A Tiltfile from a repository of extensions that is loaded beside the session's own.
+/// A Tiltfile of an extension repository, loaded in addition to the main Tiltfile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Extension {
-    /// What is wanted.
+    /// The desired state.
     pub spec: ExtensionSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: ExtensionStatus,
 }
 
@@ -22,29 +22,29 @@ impl ApiKind for Extension {
     const SHORT_NAMES: &'static [&'static str] = &["ext"];
 }
 
-/// Which extension.
+/// The location and the arguments of an extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtensionSpec {
-    /// The name of the ExtensionRepo.
+    /// Name of the ExtensionRepo object.
     pub repo_name: String,
-    /// The folder of the extension in the repository.
+    /// Directory of the extension in the repository.
     pub repo_path: String,
-    /// Arguments for its Tiltfile.
+    /// Arguments of the extension's Tiltfile.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub args: Vec<String>,
 }
 
-/// What was found.
+/// The observed state of an extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtensionStatus {
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// Its Tiltfile on this machine.
+    /// Path of the extension's Tiltfile on this machine.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub path: String,
 }

@@ -7,14 +7,14 @@ use super::is_empty;
 use super::kinds::ApiKind;
 use super::time::Time;
 
-/// A repository of extensions: a Git repository or a folder.
+/// A repository of extensions: a Git repository or a local directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtensionRepo {
-    /// What is wanted.
+    /// The desired state.
     pub spec: ExtensionRepoSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: ExtensionRepoStatus,
 }
 
@@ -23,43 +23,43 @@ impl ApiKind for ExtensionRepo {
     const SHORT_NAMES: &'static [&'static str] = &["repo", "extrepo"];
 }
 
-/// Where the repository is.
+/// The location of the repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtensionRepoSpec {
-    /// http://, https:// or file://.
+    /// Location of the repository: an `https://`, `http://` or `file://` URL.
     pub url: String,
-    /// A branch, tag or commit; without one the newest of the default branch.
+    /// Branch, tag or commit. Defaults to the head of the default branch.
     #[serde(rename = "ref", default, skip_serializing_if = "is_empty")]
     pub reference: String,
-    /// What stands after ext:// in load() for extensions of this repository.
+    /// Host part of the `ext://` URLs with which `load()` refers to this repository.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub load_host: String,
-    /// The folder of the repository that holds the extensions.
+    /// Directory of the Git repository that contains the extensions. Defaults to its root.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub git_subpath: String,
 }
 
-/// What was fetched.
+/// The observed state of the repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtensionRepoStatus {
-    /// The commit that is there.
+    /// Commit that is checked out.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub checkout_ref: String,
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// When it was fetched.
+    /// Time when the repository was last fetched.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub last_fetched_at: Option<Time>,
-    /// Where it is on this machine.
+    /// Path of the repository on this machine.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub path: String,
-    /// Why it may be outdated.
+    /// Reason why the checkout may be out of date.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub stale_reason: String,
 }

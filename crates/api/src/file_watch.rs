@@ -12,14 +12,14 @@ use super::disable::{DisableSource, DisableStatus};
 use super::is_empty;
 use super::kinds::ApiKind;
 
-/// Follows files and tells which were saved, so that others can start anew.
+/// Watches files and reports changes, so that other objects can restart on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FileWatch {
-    /// What is wanted.
+    /// The desired state.
     pub spec: FileWatchSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: FileWatchStatus,
 }
 
@@ -28,65 +28,65 @@ impl ApiKind for FileWatch {
     const SHORT_NAMES: &'static [&'static str] = &["fw"];
 }
 
-/// Which files.
+/// The files to watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FileWatchSpec {
-    /// Files and folders; what is below a folder counts.
+    /// Files and directories to watch; directories are watched recursively.
     pub watched_paths: Vec<String>,
-    /// What of them is left out.
+    /// Ignore rules.
     #[schemars(skip_serializing_if = "is_empty")]
     pub ignores: Vec<IgnoreDef>,
-    /// Values that switch the object off. As long as one is missing it is off, too.
+    /// ConfigMap values that disable the object. It stays disabled while one is missing.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disable_source: Option<DisableSource>,
 }
 
-/// Files that are left out.
+/// A rule that excludes files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct IgnoreDef {
-    /// The folder that the patterns count from.
+    /// Directory that the patterns are relative to.
     pub base_path: String,
-    /// Patterns as in .dockerignore; without any, all below the folder.
+    /// Patterns in the syntax of `.dockerignore`. Defaults to everything below `basePath`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub patterns: Vec<String>,
 }
 
-/// What was saved.
+/// The observed changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FileWatchStatus {
-    /// Whether the object is switched off, and by what.
+    /// Whether and why the object is disabled.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disable_status: Option<DisableStatus>,
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// The newest saves, the last at the end.
+    /// Recent changes, oldest first.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub file_events: Vec<FileEvent>,
-    /// When the newest was seen.
+    /// Time of the most recent change.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub last_event_time: Option<Timestamp>,
-    /// Since when nothing is missed.
+    /// Time when watching started; changes after it are reported.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub monitor_start_time: Option<Timestamp>,
 }
 
-/// Files that were saved together.
+/// Files that changed together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FileEvent {
-    /// The files.
+    /// Paths of the changed files.
     pub seen_files: Vec<String>,
-    /// When it was seen.
+    /// Time when the changes were observed.
     pub time: Option<Timestamp>,
 }
 
@@ -101,7 +101,7 @@ impl From<&FileSet> for FileWatchSpec {
 }
 
 impl FileWatchSpec {
-    /// Returns the watched files. `folder` is what relative paths are relative to.
+    /// Returns the watched files. Relative paths are resolved against `folder`.
     pub fn files(&self, folder: &Path) -> FileSet {
         file_set(&self.watched_paths, &self.ignores, folder)
     }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::is_empty;
 use super::kinds::ApiKind;
 
-/// How an image is found in what is deployed, and what its newest build is called.
+/// Maps an image name in deployed objects to the newest build of that image.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageMap {
-    /// What is wanted.
+    /// The desired state.
     pub spec: ImageMapSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: ImageMapStatus,
 }
 
@@ -24,60 +24,60 @@ impl ApiKind for ImageMap {
     const SHORT_NAMES: &'static [&'static str] = &["im"];
 }
 
-/// How the image is found.
+/// How references to the image are found in deployed objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageMapSpec {
-    /// The image's name, as objects that are deployed write it.
+    /// Name of the image, as written in deployed objects.
     pub selector: String,
-    /// Whether the tag counts, too.
+    /// Whether the tag must match as well.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub match_exact: bool,
-    /// Whether it is also looked for in the values of variables of containers.
+    /// Whether the image is also matched in the environment variables of containers.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub match_in_env_vars: bool,
-    /// In place of the command of containers that run it.
+    /// Replaces the command of containers that run the image.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub override_command: Option<ImageMapOverrideCommand>,
-    /// In place of the arguments of containers that run it.
+    /// Replaces the arguments of containers that run the image.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub override_args: Option<ImageMapOverrideArgs>,
 }
 
-/// A command for containers.
+/// A command that replaces that of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageMapOverrideCommand {
-    /// The command, word by word.
+    /// Command and arguments. They are not run in a shell.
     pub command: Vec<String>,
 }
 
-/// Arguments for containers.
+/// Arguments that replace those of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageMapOverrideArgs {
-    /// The arguments; none at all if empty.
+    /// Arguments. An empty list removes all arguments.
     pub args: Vec<String>,
 }
 
-/// What the newest build is called; nothing while there was none.
+/// The newest build of the image; empty until the first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageMapStatus {
-    /// The reference of the image.
+    /// Reference of the image.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image: String,
-    /// The reference that the cluster pulls.
+    /// Reference that the cluster pulls.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image_from_cluster: String,
-    /// The reference on this machine.
+    /// Reference on this machine.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image_from_local: String,
-    /// When that build began: what was saved before is in it.
+    /// Time when the build started; earlier file changes are in the image.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub build_start_time: Option<Timestamp>,
 }
@@ -96,7 +96,7 @@ impl From<&ImageTarget> for ImageMapSpec {
 }
 
 impl ImageMapSpec {
-    /// Returns how the image is found in objects.
+    /// Returns an image target with this selector and these overrides.
     pub fn image_target(&self) -> ImageTarget {
         ImageTarget {
             name: self.selector.as_str().into(),

@@ -1,5 +1,6 @@
-//! Which kinds the API has and which fields they have: the facts that validation, OpenAPI documents and `explain`
-//! share. All of it is derived from the types of this crate.
+//! Kinds of the API and their fields, as used by validation, OpenAPI documents and `explain`.
+//!
+//! They are derived from the types of this crate.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,27 +10,27 @@ use schemars::JsonSchema;
 use crate::object_kind::ObjectKind;
 use crate::schema;
 
-/// The names of a kind in paths and on the command line.
+/// Names of a kind in API paths and on the command line.
 pub trait ApiKind: JsonSchema {
-    /// The name in paths of the API.
+    /// Name in API paths.
     const PLURAL: &'static str;
     const SHORT_NAMES: &'static [&'static str] = &[];
 }
 
-/// One kind of object.
+/// A kind of object.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
     pub kind: ObjectKind,
     pub name: &'static str,
-    /// The name in paths of the API.
+    /// Name in API paths.
     pub plural: &'static str,
     pub short_names: &'static [&'static str],
     pub description: &'static str,
-    /// Without `apiVersion`, `kind` and `metadata`, which all have: see [`COMMON_FIELDS`].
+    /// All fields except [`COMMON_FIELDS`].
     pub fields: Vec<Field>,
 }
 
-/// The fields that all kinds have.
+/// Fields that every kind has.
 pub const COMMON_FIELDS: [Field; 3] = [
     Field {
         name: "apiVersion",
@@ -53,19 +54,19 @@ impl Kind {
         self.name.to_ascii_lowercase()
     }
 
-    /// Whether its objects have a status.
+    /// Returns whether objects of this kind have a status.
     pub fn has_status(&self) -> bool {
         self.fields.iter().any(|field| field.name == "status")
     }
 
-    /// Whether `word` is its name, plural, singular or a short name, in any case.
+    /// Returns whether `word` is the plural, singular or a short name, ignoring case.
     pub fn is_called(&self, word: &str) -> bool {
         let word = word.to_ascii_lowercase();
         word == self.plural || word == self.singular() || self.short_names.iter().any(|short| *short == word)
     }
 }
 
-/// A type that kinds consist of.
+/// An object type that is used in fields of kinds.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Part {
     pub description: &'static str,
@@ -76,10 +77,10 @@ pub struct Part {
 pub struct Field {
     pub name: &'static str,
     pub of: Type,
-    /// Always written, even if it is empty.
+    /// Whether the field is always written, even if it is empty.
     pub required: bool,
     pub description: &'static str,
-    /// Where the type declares it. Fields themselves are sorted by name.
+    /// Position in the declaration of the type. Lists of fields are sorted by name.
     pub position: usize,
 }
 
@@ -89,26 +90,26 @@ pub enum Type {
     Bool,
     Int32,
     Int64,
-    /// Whole seconds.
+    /// A time in whole seconds.
     Time,
     MicroTime,
-    /// As Go writes it: `1m30s`.
+    /// A duration in Go's format, such as `1m30s`.
     Duration,
-    /// Of texts.
+    /// A map of strings.
     Map,
     Any,
     List(Box<Type>),
     Part(&'static str),
 }
 
-/// All kinds and parts.
+/// All kinds, and the parts that they use.
 #[derive(Debug)]
 pub struct Kinds {
     kinds: Vec<Kind>,
     parts: BTreeMap<&'static str, Part>,
 }
 
-/// The kinds of `tilt.dev/v1alpha1`.
+/// Returns the kinds of `tilt.dev/v1alpha1`.
 pub fn kinds() -> &'static Kinds {
     static KINDS: OnceLock<Kinds> = OnceLock::new();
     KINDS.get_or_init(|| {
@@ -118,7 +119,7 @@ pub fn kinds() -> &'static Kinds {
 }
 
 impl Kinds {
-    /// By name, in alphabetical order.
+    /// Returns all kinds, sorted by name.
     pub fn all(&self) -> &[Kind] {
         &self.kinds
     }
@@ -136,19 +137,19 @@ impl Kinds {
         self.kinds.iter().find(|kind| kind.plural == plural)
     }
 
-    /// By any name that people use, also `uiresources.tilt.dev` and `uiresources.v1alpha1.tilt.dev`.
+    /// Returns a kind by any of its names, optionally qualified as in `uiresources.v1alpha1.tilt.dev`.
     pub fn called(&self, word: &str) -> Option<&Kind> {
         let word = word.strip_suffix(".tilt.dev").unwrap_or(word);
         let word = word.strip_suffix(".v1alpha1").unwrap_or(word);
         self.kinds.iter().find(|kind| kind.is_called(word))
     }
 
-    /// The fields of a part.
+    /// Returns the fields of a part.
     pub fn part(&self, name: &str) -> &[Field] {
         self.parts.get(name).map_or(&[], |part| part.fields.as_slice())
     }
 
-    /// The parts by name.
+    /// Returns the parts, sorted by name.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, &Part)> {
         self.parts.iter().map(|(name, part)| (*name, part))
     }

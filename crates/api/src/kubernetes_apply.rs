@@ -21,14 +21,14 @@ use super::time::{Duration, Time};
 use super::triggers::RestartOnSpec;
 use super::{is_empty, null_if_empty};
 
-/// Objects that are kept applied to the cluster, from YAML or by a command. They go with it.
+/// Objects applied to a cluster, from YAML or by a command. Deleted when this object is deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesApply {
-    /// What is wanted.
+    /// The desired state.
     pub spec: KubernetesApplySpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: KubernetesApplyStatus,
 }
 
@@ -37,160 +37,160 @@ impl ApiKind for KubernetesApply {
     const SHORT_NAMES: &'static [&'static str] = &["ka", "kapp"];
 }
 
-/// What is applied: yaml or applyCmd.
+/// The objects to apply. Exactly one of `yaml` and `applyCmd` is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesApplySpec {
-    /// The objects, as YAML.
+    /// Objects to apply, as YAML.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub yaml: String,
-    /// Names of ImageMap objects. Their images are used, and a new build of one starts this anew.
+    /// Names of ImageMap objects: the images to inject. A new build of one re-applies.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image_maps: Vec<String>,
-    /// Where kinds that Kubernetes itself does not have keep images.
+    /// Locates image fields in custom resources.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image_locators: Vec<KubernetesImageLocator>,
-    /// How long one apply may take, such as 30s.
+    /// Timeout of one apply. Defaults to `30s`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub timeout: Option<Duration>,
-    /// How pods are found besides by what made them.
+    /// Selectors for pods that are not found by owner.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub kubernetes_discovery_template_spec: Option<KubernetesDiscoveryTemplateSpec>,
-    /// Which ports lead to its newest pod.
+    /// Port forwards to its newest pod.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub port_forward_template_spec: Option<PortForwardTemplateSpec>,
-    /// Which logs of its pods are shown.
+    /// Logs of its pods to stream.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub pod_log_stream_template_spec: Option<PodLogStreamTemplateSpec>,
-    /// How pods are found: default, by what made them; selectors-only, by labels alone.
+    /// How pods are found: `default` (by owner) or `selectors-only` (only by label).
     #[serde(default, skip_serializing_if = "is_empty")]
     pub discovery_strategy: String,
-    /// Values that switch the object off. As long as one is missing it is off, too.
+    /// ConfigMap values that disable the object. It stays disabled while one is missing.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disable_source: Option<DisableSource>,
-    /// Deploys, and prints the objects that it applied as YAML. Images are in $TILT_IMAGE_0 and so on.
+    /// Command that applies objects and prints them as YAML. Images are in `$TILT_IMAGE_0` and so on.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub apply_cmd: Option<KubernetesApplyCmd>,
-    /// What starts it anew.
+    /// Triggers that re-apply.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub restart_on: Option<RestartOnSpec>,
-    /// Deletes what applyCmd deployed; without one its objects are deleted.
+    /// Command that deletes what `applyCmd` applied. Defaults to deleting its objects.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub delete_cmd: Option<KubernetesApplyCmd>,
-    /// The name of the Cluster object; without one it is "default".
+    /// Name of the Cluster object. Defaults to `default`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub cluster: String,
-    /// Whether the API server merges, and not the client.
+    /// Use server-side apply.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub server_side_apply: bool,
 }
 
-/// Where objects keep images.
+/// Location of an image in objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesImageLocator {
-    /// Which objects.
+    /// Objects that the path applies to.
     pub object_selector: ObjectSelector,
-    /// JSONPath to the image.
+    /// JSONPath of the image.
     pub path: String,
-    /// Set where the path leads to an object with name and tag.
+    /// Set if the path selects an object with separate fields for name and tag.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub object: Option<KubernetesImageObjectDescriptor>,
 }
 
-/// An image in two fields.
+/// Fields of an object that contains an image reference.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesImageObjectDescriptor {
-    /// The field with the name.
+    /// Name of the field with the image name.
     pub repo_field: String,
-    /// The field with the tag.
+    /// Name of the field with the tag.
     pub tag_field: String,
 }
 
-/// Which objects: each expression must be found in them; without one everything will do.
+/// Selects objects by unanchored regular expressions; an empty one matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectSelector {
-    /// For the apiVersion.
+    /// Regular expression for the API version.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub api_version_regexp: String,
-    /// For the kind.
+    /// Regular expression for the kind.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub kind_regexp: String,
-    /// For the name.
+    /// Regular expression for the name.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub name_regexp: String,
-    /// For the namespace.
+    /// Regular expression for the namespace.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub namespace_regexp: String,
 }
 
-/// How pods are found besides by what made them.
+/// Selectors for pods that are not found by owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesDiscoveryTemplateSpec {
-    /// Pods with these labels count, too.
+    /// Label selectors of additional pods.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub extra_selectors: Vec<LabelSelector>,
 }
 
-/// A command of the user's.
+/// A command that applies or deletes objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesApplyCmd {
-    /// The command, word by word; no shell is put around it.
+    /// Command and arguments. They are not run in a shell.
     pub args: Vec<String>,
-    /// The folder that the command runs in. Relative ones count from the Tiltfile's folder.
+    /// Working directory, relative to the Tiltfile's directory. Defaults to that directory.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub dir: String,
-    /// Variables for the command, each as NAME=value, on top of the session's own.
+    /// Environment variables as `NAME=value`, in addition to those of the session.
     #[schemars(skip_serializing_if = "is_empty")]
     #[serde(serialize_with = "null_if_empty")]
     #[schemars(with = "Vec<String>")]
     pub env: Vec<String>,
 }
 
-/// What was applied last.
+/// The result of the last apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesApplyStatus {
-    /// Why it was not applied, or what it waits for.
+    /// The error, or the reason why the apply is waiting; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// When the last apply began.
+    /// Time when the last apply started.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub last_apply_start_time: Option<Timestamp>,
-    /// When the last apply ended.
+    /// Time when the last apply finished.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub last_apply_time: Option<Timestamp>,
-    /// The objects as the cluster has them, without their status.
+    /// Applied objects as the cluster returned them, as YAML without status.
     #[serde(rename = "resultYAML", default, skip_serializing_if = "is_empty")]
     pub result_yaml: String,
-    /// Another one if anything that was applied is another.
+    /// Hash of the applied inputs.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub applied_input_hash: String,
-    /// JobComplete, if the job had run before and is done.
+    /// `JobComplete` if the applied Job had already run to completion.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub conditions: Vec<Condition>,
-    /// Whether the object is switched off, and by what.
+    /// Whether and why the object is disabled.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disable_status: Option<DisableStatus>,
 }
 
 impl KubernetesApplySpec {
-    /// Returns what a resource applies.
+    /// Returns the specification for a resource of the Tiltfile.
     ///
-    /// `yaml` is the text of its objects. `started` is when the session began: older log lines of pods are left out.
+    /// `yaml` contains its objects. Pod log lines from before `started`, the start of the session, are skipped.
     pub fn new(resource: &ResourceName, body: &KubernetesResource, yaml: String, started: Timestamp) -> Self {
         let deploy = body.custom_deploy.as_ref();
         let strategy = body.discovery_strategy.map_or("", |strategy| match strategy {
@@ -230,7 +230,7 @@ impl From<&Command> for KubernetesApplyCmd {
 }
 
 impl KubernetesApplyCmd {
-    /// Returns the command. `folder` is what relative paths are relative to.
+    /// Returns the command. Relative paths are resolved against `folder`.
     pub fn command(&self, folder: &Path) -> Command {
         parse_command(&self.args, &self.dir, &self.env, folder)
     }

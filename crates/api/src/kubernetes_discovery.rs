@@ -11,14 +11,14 @@ use super::pod::Pod;
 use super::pod_log_stream::PodLogStreamTemplateSpec;
 use super::port_forward::PortForwardTemplateSpec;
 
-/// Looks for pods: those that came of certain objects, or that have certain labels.
+/// Finds pods by owner or by label.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesDiscovery {
-    /// What is wanted.
+    /// The desired state.
     pub spec: KubernetesDiscoverySpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: KubernetesDiscoveryStatus,
 }
 
@@ -27,38 +27,38 @@ impl ApiKind for KubernetesDiscovery {
     const SHORT_NAMES: &'static [&'static str] = &["kd", "kdisco"];
 }
 
-/// Which pods.
+/// The pods to find.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesDiscoverySpec {
-    /// Where they are, and what they come of.
+    /// Namespaces to watch, and owners of the pods.
     pub watches: Vec<KubernetesWatchRef>,
-    /// Pods of the watched namespaces with these labels count, too.
+    /// Label selectors of additional pods in the watched namespaces.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub extra_selectors: Vec<LabelSelector>,
-    /// Which ports lead to the best of them.
+    /// Port forwards to the best matching pod.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub port_forward_template_spec: Option<PortForwardTemplateSpec>,
-    /// Which of their logs are shown.
+    /// Logs of the pods to stream.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub pod_log_stream_template_spec: Option<PodLogStreamTemplateSpec>,
-    /// The name of the Cluster object; without one it is "default".
+    /// Name of the Cluster object. Defaults to `default`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub cluster: String,
 }
 
-/// A namespace, and an object in it that pods come of.
+/// A namespace to watch, and an owner of pods in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesWatchRef {
-    /// The uid of the object; without one the namespace alone counts.
+    /// UID of the owner. If empty, pods are found only by `extraSelectors`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub uid: String,
-    /// The namespace.
+    /// Namespace to watch. Defaults to that of the kubeconfig context.
     pub namespace: String,
-    /// The name of the object, for people.
+    /// Name of the owner, for display only.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub name: String,
 }
@@ -68,34 +68,34 @@ pub struct KubernetesWatchRef {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesDiscoveryStatus {
-    /// Since when nothing is missed.
+    /// Time when watching started; changes after it are reported.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub monitor_start_time: Option<Timestamp>,
-    /// The pods, as they are now.
+    /// Current pods.
     pub pods: Vec<Pod>,
-    /// Set while it runs.
+    /// Set while pods are watched.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub running: Option<KubernetesDiscoveryStateRunning>,
-    /// Set while it has not begun.
+    /// Set while watching has not started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub waiting: Option<KubernetesDiscoveryStateWaiting>,
 }
 
-/// It cannot look yet.
+/// Details of a discovery that has not started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesDiscoveryStateWaiting {
-    /// Why, in a word or a sentence.
+    /// Reason why the discovery is waiting.
     pub reason: String,
 }
 
-/// It looks for pods.
+/// Details of a running discovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubernetesDiscoveryStateRunning {
-    /// When it began.
+    /// Time when watching started.
     pub start_time: Option<Timestamp>,
 }

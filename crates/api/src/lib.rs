@@ -1,15 +1,14 @@
-//! The objects of the API group `tilt.dev/v1alpha1` as types: one file per kind, with Tilt's field names and no field of
-//! our own.
+//! Types of the API group `tilt.dev/v1alpha1`: one file per kind, with exactly the fields of Tilt.
 //!
-//! The types are the only place that knows the fields. Their doc comments are the descriptions that `explain` shows;
-//! validation, the OpenAPI documents and the Tiltfile's `v1alpha1.*` functions read the schema that [`kinds`] derives
-//! from them. A field is always written and thus required, unless it has a `skip_serializing_if`; `#[schemars(…)]` says
-//! so for the few that Tilt always writes without requiring them.
+//! The types are the single source of truth for the fields. Their doc comments become the descriptions in `explain` and
+//! in the OpenAPI documents. Validation, the OpenAPI documents and the Tiltfile's `v1alpha1.*` functions use the schema
+//! that [`kinds`] derives from them. A field is required unless it has a `skip_serializing_if`; `#[schemars(…)]` marks
+//! the few optional fields that Tilt always writes.
 //!
-//! The file of a kind also has the conversions between its specification and the types of `lilt_model`. A closed enum,
-//! [`ObjectKind`], names the kinds; [`Content`] holds the parsed content of an object of any of them.
+//! The file of a kind also contains the conversions between its specification and the types of `lilt_model`.
+//! [`ObjectKind`] enumerates the kinds; [`Content`] holds the parsed content of an object of any kind.
 //!
-//! Nothing here does IO or holds state.
+//! This crate does no IO and has no state.
 
 pub mod check;
 mod cluster;
@@ -85,12 +84,12 @@ pub use ui_session::*;
 
 pub const API_VERSION: &str = "tilt.dev/v1alpha1";
 
-/// Whether Go's `omitempty` leaves a value out.
+/// Returns whether Go's `omitempty` omits a value.
 fn is_empty<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A list that nothing was ever put into is null in Go, where it is not left out.
+/// Serializes an empty list as null, as Go does without `omitempty`.
 fn null_if_empty<T: serde::Serialize, S: serde::Serializer>(
     list: &[T],
     serializer: S,

@@ -12,14 +12,14 @@ use super::convert::{path_text, relative_path, resolve_path};
 use super::kinds::ApiKind;
 use super::{is_empty, null_if_empty};
 
-/// Copies saved files into running containers, without a build.
+/// Copies changed files into running containers, without an image build.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdate {
-    /// What is wanted.
+    /// The desired state.
     pub spec: LiveUpdateSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: LiveUpdateStatus,
 }
 
@@ -27,186 +27,186 @@ impl ApiKind for LiveUpdate {
     const PLURAL: &'static str = "liveupdates";
 }
 
-/// What goes where, when files are saved.
+/// The files to copy, the target containers and the steps that follow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateSpec {
-    /// The folder that local paths count from.
+    /// Directory that local paths are relative to.
     pub base_path: String,
-    /// Which containers.
+    /// Containers to update.
     pub selector: LiveUpdateSelector,
-    /// A save of one of these cannot be copied: it takes a build.
+    /// Paths whose changes require an image build instead of a live update.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub stop_paths: Vec<String>,
-    /// Which files go where.
+    /// Local paths and their paths in the container.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub syncs: Vec<LiveUpdateSync>,
-    /// Commands that run in the container after files were copied.
+    /// Commands to run in the container after files are copied.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub execs: Vec<LiveUpdateExec>,
-    /// "always" if the container is restarted after each update.
+    /// Restart policy: `always` restarts the container after each update.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub restart: String,
-    /// Set if all files go into every container that starts.
+    /// If set, all files are copied into every container that starts.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub initial_sync: Option<LiveUpdateInitialSync>,
-    /// Where saves are seen.
+    /// Sources of file changes.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub sources: Vec<LiveUpdateSource>,
 }
 
-/// Where saves are seen.
+/// A source of file changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateSource {
-    /// The FileWatch that sees them.
+    /// Name of the FileWatch object that reports the changes.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub file_watch: String,
-    /// The ImageMap whose builds have them, once they are built.
+    /// Name of the ImageMap object whose builds contain the changes.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image_map: String,
 }
 
-/// Which containers; one of them.
+/// Selects containers; exactly one field is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateSelector {
-    /// Those of a Docker Compose service.
+    /// Selects containers of a Docker Compose service.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub docker_compose: Option<LiveUpdateDockerComposeSelector>,
-    /// Those of pods.
+    /// Selects containers of pods.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub kubernetes: Option<LiveUpdateKubernetesSelector>,
 }
 
-/// Containers of pods; found by one of image, imageMapName and containerName.
+/// Selects containers of pods by one of `image`, `imageMapName` and `containerName`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateKubernetesSelector {
-    /// The KubernetesDiscovery that finds the pods.
+    /// Name of the KubernetesDiscovery object that finds the pods.
     pub discovery_name: String,
-    /// The KubernetesApply that the pods come of: only those of its last apply count.
+    /// Name of the KubernetesApply object; only pods of its last apply are selected.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub apply_name: String,
-    /// Those that run the image of this ImageMap.
+    /// Selects containers that run the image of this ImageMap object.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image_map_name: String,
-    /// Those of this name.
+    /// Selects containers with this name.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub container_name: String,
-    /// Those that run this image.
+    /// Selects containers that run this image.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub image: String,
 }
 
-/// Containers of a Docker Compose service.
+/// Selects containers of a Docker Compose service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateDockerComposeSelector {
-    /// The name of the service.
+    /// Name of the service.
     pub service: String,
 }
 
-/// A path and its place in the container.
+/// A local path and its path in the container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateSync {
-    /// The path on this machine.
+    /// Local path, relative to `basePath`.
     pub local_path: String,
-    /// The absolute path in the container.
+    /// Absolute path in the container.
     pub container_path: String,
 }
 
-/// A command in the container.
+/// A command to run in the container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateExec {
-    /// The command, word by word.
+    /// Command and arguments. They are not run in a shell.
     pub args: Vec<String>,
-    /// It runs only if one of these was saved; without any, always.
+    /// Run only if one of these paths changed. Defaults to running after every update.
     #[schemars(skip_serializing_if = "is_empty")]
     #[serde(serialize_with = "null_if_empty")]
     #[schemars(with = "Vec<String>")]
     pub trigger_paths: Vec<String>,
-    /// Whether the command itself is left out of the log.
+    /// Omit the command line from the log.
     pub echo_off: bool,
 }
 
-/// All files go into every container that starts.
+/// Copies all files into every container that starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct LiveUpdateInitialSync {}
 
-/// How far each container is.
+/// The observed state of the containers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateStatus {
-    /// The containers.
+    /// State of each container.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub containers: Vec<LiveUpdateContainerStatus>,
-    /// Set if it cannot be done.
+    /// Set if live updates are not possible.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub failed: Option<LiveUpdateStateFailed>,
 }
 
-/// How far a container is.
+/// State of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateContainerStatus {
-    /// The container.
+    /// ID of the container.
     #[serde(rename = "containerID", default, skip_serializing_if = "is_empty")]
     pub container_id: String,
-    /// Its name in the pod.
+    /// Name of the container in the pod.
     pub container_name: String,
-    /// The pod.
+    /// Name of the pod.
     pub pod_name: String,
-    /// The namespace in the cluster; without one it is that of the kubeconfig context.
+    /// Namespace of the pod.
     pub namespace: String,
-    /// The newest save that it has.
+    /// Time of the newest file change in the container.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub last_file_time_synced: Option<Timestamp>,
-    /// What the last command that failed said.
+    /// Error of the last command that failed; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub last_exec_error: String,
-    /// Set while it cannot be updated.
+    /// Set while the container cannot be updated.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub waiting: Option<LiveUpdateContainerStateWaiting>,
 }
 
-/// Why a container cannot be updated now.
+/// Details of a container that cannot be updated now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateContainerStateWaiting {
-    /// Why, in a word or a sentence.
+    /// Reason as a single CamelCase word.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
-    /// More about it, for people.
+    /// Human-readable details.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub message: String,
 }
 
-/// Why it cannot be done.
+/// Details of a live update that is not possible.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LiveUpdateStateFailed {
-    /// Why, in a word.
+    /// Reason as a single CamelCase word.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
-    /// More about it, for people.
+    /// Human-readable details.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub message: String,
-    /// Since when it is so.
+    /// Time when the failure was first observed.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub last_transition_time: Option<Timestamp>,
 }
@@ -244,7 +244,7 @@ impl From<&model::LiveUpdate> for LiveUpdateSpec {
 }
 
 impl LiveUpdateSpec {
-    /// Returns the live update. `folder` is what a relative base path is relative to.
+    /// Returns the live update. A relative base path is resolved against `folder`.
     pub fn live_update(&self, folder: &Path) -> model::LiveUpdate {
         let base = resolve_path(folder, &self.base_path);
         let from_base = |path: &str| if path == "." { base.clone() } else { base.join(path) };

@@ -1,4 +1,4 @@
-//! Metadata of objects, and what else the API takes over from Kubernetes.
+//! Metadata of objects, and other types shared with the Kubernetes API.
 
 use std::collections::BTreeMap;
 
@@ -10,154 +10,154 @@ use serde_json::Value;
 use super::is_empty;
 use super::time::Time;
 
-/// What all objects have.
+/// Metadata that every object has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
-    /// Its name, unique among its kind.
+    /// Name of the object, unique within its kind.
     #[schemars(skip_serializing_if = "is_empty")]
     pub name: String,
-    /// The beginning of a name that the server completes.
+    /// Prefix of a name that the server generates if `name` is empty.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub generate_name: String,
-    /// Not used: these objects have no namespaces.
+    /// Not used: objects of this API have no namespace.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub namespace: String,
     /// Not used.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub self_link: String,
-    /// Tells it from later objects of the same name.
+    /// Unique ID of the object; an object recreated with the same name has a different one.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub uid: String,
-    /// Another one after each change; who writes with an old one is refused.
+    /// Version of the object; changes with every update. Updates with an outdated version are rejected.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub resource_version: String,
     /// Not used.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub generation: i64,
-    /// Short texts by name, for selectors.
+    /// Key-value pairs to organize and select objects.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Notes by name, of any content.
+    /// Key-value pairs with arbitrary metadata; not used for selection.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub annotations: BTreeMap<String, String>,
-    /// When it was made.
+    /// Time when the object was created.
     #[serde(default, skip_serializing_if = "is_empty")]
     #[schemars(with = "Option<Time>")]
     pub creation_timestamp: Option<Timestamp>,
-    /// When its deletion was asked for.
+    /// Time when deletion of the object was requested.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub deletion_timestamp: Option<Time>,
-    /// How long its deletion may take.
+    /// Seconds that the object has to terminate gracefully before it is removed.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub deletion_grace_period_seconds: i64,
-    /// To which objects it belongs. It goes with the last of them.
+    /// Owners of the object. It is deleted when the last of them is deleted.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub owner_references: Vec<OwnerReference>,
-    /// What must be done before it goes; whoever does it takes its name out.
+    /// Names that must be removed before the object is deleted, each by the component responsible for it.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub finalizers: Vec<String>,
-    /// Who wrote which fields.
+    /// Fields set by each field manager.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub managed_fields: Vec<ManagedFieldsEntry>,
 }
 
-/// An object that others belong to.
+/// Reference to an object that owns this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct OwnerReference {
-    /// Group and version of the object.
+    /// API group and version of the owner.
     pub api_version: String,
-    /// What the object is.
+    /// Kind of the owner.
     pub kind: String,
-    /// The name.
+    /// Name of the owner.
     pub name: String,
-    /// The uid of the owner.
+    /// UID of the owner.
     pub uid: String,
-    /// Whether the owner manages it.
+    /// Whether the owner is the managing controller.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub controller: bool,
-    /// Whether the owner waits for it when it is deleted in the foreground.
+    /// Whether foreground deletion of the owner waits until this object is deleted.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub block_owner_deletion: bool,
 }
 
-/// What one manager has written.
+/// Fields set by one field manager.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagedFieldsEntry {
-    /// Who.
+    /// Name of the field manager.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub manager: String,
-    /// Apply, or Update for every other way to write.
+    /// `Apply`, or `Update` for any other write.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub operation: String,
-    /// Group and version of the object.
+    /// API version in which the fields were set.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub api_version: String,
-    /// When.
+    /// Time when the manager last changed the fields.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub time: Option<Time>,
-    /// FieldsV1.
+    /// Format of the fields: always `FieldsV1`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub fields_type: String,
-    /// The fields, as a tree.
+    /// Set of fields, as a tree.
     #[serde(default, skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(type = "unknown"))]
     pub fields_v1: Option<Value>,
-    /// The part of the object that was written.
+    /// Subresource that was written; empty for the object itself.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub subresource: String,
 }
 
-/// Which labels; all of it must be met.
+/// A label query; all requirements must be met.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {
-    /// Labels with these values.
+    /// Required values by label key.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub match_labels: BTreeMap<String, String>,
-    /// What must be so of labels.
+    /// Requirements as expressions.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub match_expressions: Vec<LabelSelectorRequirement>,
 }
 
-/// What must be so of a label.
+/// A requirement for the value of a label.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelectorRequirement {
-    /// The name of the label.
+    /// Key of the label.
     pub key: String,
-    /// In, NotIn, Exists or DoesNotExist.
+    /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: String,
-    /// The values for In and NotIn.
+    /// Values for `In` and `NotIn`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub values: Vec<String>,
 }
 
-/// Something that is so, or is not.
+/// One aspect of the state of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
-    /// What it is about.
+    /// Type of the condition.
     #[serde(rename = "type")]
     pub kind: String,
-    /// True, False or Unknown.
+    /// `True`, `False` or `Unknown`.
     pub status: String,
     /// Not used.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub observed_generation: i64,
-    /// Since when it is so.
+    /// Time of the last change of `status`.
     pub last_transition_time: Option<Time>,
-    /// Why, in a word or a sentence.
+    /// Reason for the last change of `status`.
     pub reason: String,
-    /// More about it, for people.
+    /// Human-readable details.
     pub message: String,
 }
 

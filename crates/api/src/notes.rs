@@ -1,4 +1,4 @@
-//! What people change of objects that lilt itself keeps: it is added to what lilt projects.
+//! Changes that users make to projected objects. They are applied on top of each projection.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::object::Object;
 
-/// New values by name; none for what was removed.
+/// New values by name; `None` means removed.
 type Changes = BTreeMap<String, Option<String>>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,16 +16,16 @@ pub struct Notes {
     pub labels: Changes,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: Changes,
-    /// Of a `ConfigMap`.
+    /// Changes to the data of a `ConfigMap`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data: Changes,
-    /// `managedFields`.
+    /// The new value of `managedFields`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managers: Option<Value>,
 }
 
 impl Notes {
-    /// Returns the difference that a write makes to an object.
+    /// Returns the changes that a write makes to an object.
     pub fn between(before: &Object, wanted: &Object) -> Self {
         let metadata = |field: &str| differences(before.metadata.get(field), wanted.metadata.get(field));
         let managers = wanted.metadata.get("managedFields");
@@ -49,7 +49,7 @@ impl Notes {
         self.managers = later.managers.or(self.managers.take());
     }
 
-    /// Adds them to an object as lilt projects it.
+    /// Applies the changes to a projected object.
     pub fn show(&self, object: &mut Object) {
         for (field, changes) in [("labels", &self.labels), ("annotations", &self.annotations)] {
             change(&mut object.metadata, field, changes);
@@ -61,7 +61,7 @@ impl Notes {
     }
 }
 
-/// Applies changes to a map of texts.
+/// Applies changes to a map of strings.
 pub fn show_in(changes: &BTreeMap<String, Option<String>>, texts: &mut BTreeMap<String, String>) {
     for (name, value) in changes {
         match value {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::ConfigMap;
 use crate::object_kind::{ApiContent, ObjectKind, content_members};
 
-/// The member of metadata that names the objects to which an object belongs.
+/// The metadata field that lists the owners of an object.
 pub const OWNER_REFERENCES: &str = "ownerReferences";
 
 /// Identifies an object by its kind and its name.
@@ -21,7 +21,7 @@ impl ObjectKey {
         Self { kind, name: name.into() }
     }
 
-    /// Reads kind and name of a document; none if it is no object of the API.
+    /// Returns the kind and the name of a document, or `None` if it is not an object of the API.
     pub fn of(document: &Value) -> Option<Self> {
         let kind = document.get("kind")?.as_str()?;
         let name = document.pointer("/metadata/name")?.as_str()?;
@@ -35,12 +35,12 @@ impl std::fmt::Display for ObjectKey {
     }
 }
 
-/// An object without what the store adds.
+/// An object without the fields that the store sets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Object {
-    /// With the name; without uid, version and time of creation.
+    /// Metadata without `uid`, `resourceVersion` and `creationTimestamp`.
     pub metadata: Map<String, Value>,
-    /// `spec`, `status`, `data`.
+    /// `spec`, `status` or `data`.
     pub content: Map<String, Value>,
 }
 
@@ -55,7 +55,7 @@ impl Object {
         Self { content: content_members(content), ..Self::named(name) }
     }
 
-    /// Splits a whole document into metadata and content. What the store adds is left out.
+    /// Splits a document into metadata and content. Drops the fields that the store sets.
     pub fn read(document: Value) -> Self {
         let Value::Object(mut content) = document else { return Self::default() };
         let mut metadata = match content.remove("metadata") {
@@ -84,7 +84,7 @@ impl Object {
         self.content.insert("data".to_owned(), json!(map.data));
     }
 
-    /// Sets an annotation unless the object has one that is not empty.
+    /// Sets an annotation unless it already has a value that is not empty.
     pub fn annotate_if_absent(&mut self, key: &str, value: &str) {
         if self.annotation(key).is_none_or(str::is_empty) {
             self.annotate(key, value);
@@ -102,13 +102,13 @@ impl Object {
         self.metadata.get("annotations")?.get(key)?.as_str()
     }
 
-    /// Returns the uids of the objects to which it belongs.
+    /// Returns the UIDs of the owners.
     pub fn owner_uids(&self) -> impl Iterator<Item = &str> {
         let owners = self.metadata.get(OWNER_REFERENCES).and_then(Value::as_array);
         owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
     }
 
-    /// Makes it belong to one object, and to no other.
+    /// Sets the only owner, replacing any others.
     pub fn set_owner(&mut self, owner: &ObjectKey, uid: &str) {
         let reference = json!({
             "apiVersion": super::API_VERSION, "kind": owner.kind.name(), "name": owner.name, "uid": uid,
@@ -117,7 +117,7 @@ impl Object {
         self.metadata.insert(OWNER_REFERENCES.to_owned(), json!([reference]));
     }
 
-    /// Makes it no longer belong to an object.
+    /// Removes an owner.
     pub fn remove_owner(&mut self, uid: &str) {
         if let Some(Value::Array(references)) = self.metadata.get_mut(OWNER_REFERENCES) {
             references.retain(|owner| owner["uid"].as_str() != Some(uid));

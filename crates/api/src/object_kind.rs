@@ -1,4 +1,4 @@
-//! The list of kinds, and everything that has one case for each of them.
+//! The list of kinds, and the types and functions with one case per kind.
 
 use schemars::generate::SchemaGenerator;
 use serde::de::DeserializeOwned;
@@ -25,7 +25,7 @@ macro_rules! object_kinds {
             /// All kinds, ordered by name.
             pub const ALL: &'static [ObjectKind] = &[$(ObjectKind::$kind),*];
 
-            /// Returns the name, such as `FileWatch`.
+            /// Returns the name of the kind, such as `FileWatch`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(ObjectKind::$kind => stringify!($kind)),*
@@ -33,14 +33,14 @@ macro_rules! object_kinds {
             }
         }
 
-        /// The content of an object, which is all but its metadata.
+        /// The content of an object: everything except its metadata.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Content {
             $($kind(Box<$kind>)),*
         }
 
         impl Content {
-            /// Returns the content of an object of which nothing but the kind is known.
+            /// Returns the default content of a kind.
             pub fn empty(kind: ObjectKind) -> Self {
                 match kind {
                     $(ObjectKind::$kind => Content::$kind(Box::default())),*
@@ -98,7 +98,7 @@ object_kinds![
 ];
 
 impl ObjectKind {
-    /// Returns the kind of this name.
+    /// Returns the kind with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
@@ -120,7 +120,7 @@ pub fn parse_content<C: ApiContent + DeserializeOwned>(
 impl Content {
     /// Parses `spec`, `status` and `data` of an object.
     ///
-    /// A null is like an absent field. What [`check`](crate::check::check) accepts can be parsed.
+    /// Nulls are treated as absent fields. Everything that [`check`](crate::check::check) accepts can be parsed.
     pub fn parse(kind: ObjectKind, members: &Map<String, Value>) -> serde_json::Result<Self> {
         Self::from_value(kind, without_nulls(members))
     }
@@ -138,7 +138,7 @@ fn without_nulls(members: &Map<String, Value>) -> Value {
     Value::Object(present.map(|(name, value)| (name.clone(), copy(value))).collect())
 }
 
-/// Returns the members that an object of this content has beside its metadata.
+/// Returns the top-level fields of an object with this content, except its metadata.
 pub(crate) fn content_members(content: &impl ApiContent) -> Map<String, Value> {
     match json!(content) {
         Value::Object(members) => members,

@@ -7,85 +7,85 @@ use serde::{Deserialize, Serialize};
 use super::is_empty;
 use super::time::Time;
 
-/// A pod, as the cluster tells it.
+/// A pod, as reported by the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pod {
-    /// What it came of.
+    /// UID of the topmost owner.
     #[serde(rename = "ancestorUID", default, skip_serializing_if = "is_empty")]
     pub ancestor_uid: String,
-    /// What the cluster says of it.
+    /// Conditions of the pod.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<_>"))]
     pub conditions: Vec<PodCondition>,
-    /// Its containers.
+    /// Containers of the pod.
     pub containers: Vec<Container>,
-    /// When it was made.
+    /// Time when the pod was created.
     pub created_at: Option<Time>,
-    /// Whether it is about to go.
+    /// Whether the pod is being deleted.
     pub deleting: bool,
-    /// What is wrong with it.
+    /// Errors of the pod.
     pub errors: Vec<String>,
-    /// Those that run before the others.
+    /// Init containers of the pod.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<_>"))]
     pub init_containers: Vec<Container>,
-    /// The name.
+    /// Name of the pod.
     pub name: String,
-    /// The namespace in the cluster; without one it is that of the kubeconfig context.
+    /// Namespace of the pod.
     pub namespace: String,
-    /// What made it.
+    /// Direct owner of the pod.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub owner: Option<PodOwner>,
-    /// Pending, Running, Succeeded, Failed or Unknown.
+    /// One of `Pending`, `Running`, `Succeeded`, `Failed` and `Unknown`.
     pub phase: String,
-    /// Tells pods of one deployment from those of the next.
+    /// Hash of the pod template; differs between deployments.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<_>"))]
     pub pod_template_spec_hash: String,
-    /// How it is, as `kubectl get pods` says it.
+    /// Status as shown by `kubectl get pods`.
     pub status: String,
-    /// Its uid.
+    /// UID of the pod.
     pub uid: String,
 }
 
-/// Something that is so of a pod, or is not.
+/// One aspect of the state of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodCondition {
-    /// Since when it is so.
+    /// Time of the last change of `status`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub last_transition_time: Option<Time>,
-    /// More about it, for people.
+    /// Human-readable details.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<_>"))]
     pub message: String,
-    /// Why, in a word or a sentence.
+    /// Reason for the last change of `status`.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<_>"))]
     pub reason: String,
-    /// True, False or Unknown.
+    /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// What it is about, such as Ready.
+    /// Type of the condition, such as `Ready`.
     #[serde(rename = "type")]
     pub kind: String,
 }
 
-/// What made a pod.
+/// The direct owner of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodOwner {
-    /// Group and version of the object.
+    /// API group and version of the owner.
     pub api_version: String,
-    /// When that was made.
+    /// Time when the owner was created.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub creation_timestamp: Option<Time>,
-    /// What the object is.
+    /// Kind of the owner.
     pub kind: String,
-    /// The name.
+    /// Name of the owner.
     pub name: String,
 }
 
@@ -94,67 +94,67 @@ pub struct PodOwner {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Container {
-    /// What the container runtime calls it.
+    /// ID of the container in the container runtime.
     pub id: String,
-    /// The image that it runs.
+    /// Image of the container.
     pub image: String,
-    /// The name.
+    /// Name of the container.
     pub name: String,
-    /// The ports that it declares.
+    /// Ports that the container declares.
     pub ports: Vec<i32>,
-    /// Whether it is ready.
+    /// Whether the container is ready.
     pub ready: bool,
-    /// How often it was started again.
+    /// Number of restarts.
     pub restarts: i32,
-    /// How it is; one of three.
+    /// State of the container.
     pub state: ContainerState,
 }
 
-/// How a container is; one of them.
+/// State of a container; exactly one field is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerState {
-    /// Set while it runs.
+    /// Set while the container runs.
     pub running: Option<ContainerStateRunning>,
-    /// Set when it has ended.
+    /// Set when the container has terminated.
     pub terminated: Option<ContainerStateTerminated>,
-    /// Set while it has not begun.
+    /// Set while the container has not started.
     pub waiting: Option<ContainerStateWaiting>,
 }
 
-/// It has not begun.
+/// Details of a container that has not started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerStateWaiting {
-    /// Why, in a word or a sentence.
+    /// Reason why the container is waiting.
     pub reason: String,
 }
 
-/// It runs.
+/// Details of a running container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerStateRunning {
-    /// When it began.
+    /// Time when the container started.
     pub started_at: Option<Time>,
 }
 
-/// It has ended.
+/// Details of a terminated container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerStateTerminated {
-    /// The code that the process ended with.
+    /// Exit code of the process.
     pub exit_code: i32,
-    /// When it ended.
+    /// Time when the container terminated.
     pub finished_at: Option<Time>,
-    /// Why, in a word or a sentence.
+    /// Reason why the container terminated.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<_>"))]
     pub reason: String,
-    /// When it began.
+    /// Time when the container started.
     pub started_at: Option<Time>,
 }
 

@@ -7,14 +7,14 @@ use super::is_empty;
 use super::kinds::ApiKind;
 use super::time::Time;
 
-/// Brings the logs of a pod's containers into a resource's log.
+/// Streams the logs of a pod's containers to the log of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodLogStream {
-    /// What is wanted.
+    /// The desired state.
     pub spec: PodLogStreamSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: PodLogStreamStatus,
 }
 
@@ -23,80 +23,80 @@ impl ApiKind for PodLogStream {
     const SHORT_NAMES: &'static [&'static str] = &["pls"];
 }
 
-/// Whose logs.
+/// The pod and the containers whose logs are streamed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodLogStreamSpec {
-    /// The name of the Cluster object; without one it is "default".
+    /// Name of the Cluster object. Defaults to `default`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub cluster: String,
-    /// The pod.
+    /// Name of the pod.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub pod: String,
-    /// The namespace in the cluster; without one it is that of the kubeconfig context.
+    /// Namespace of the pod. Defaults to that of the kubeconfig context.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub namespace: String,
-    /// Lines before that are left out.
+    /// Skips log lines before this time.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub since_time: Option<Time>,
-    /// Only these.
+    /// Streams only these containers. Defaults to all containers.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub only_containers: Vec<String>,
-    /// All but these.
+    /// Skips these containers.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub ignore_containers: Vec<String>,
 }
 
-/// Which logs of pods are shown.
+/// The logs of pods to stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodLogStreamTemplateSpec {
-    /// Lines before that are left out.
+    /// Skips log lines before this time.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub since_time: Option<Time>,
-    /// Only those of these containers.
+    /// Streams only these containers. Defaults to all containers.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub only_containers: Vec<String>,
-    /// All but those of these containers.
+    /// Skips these containers.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub ignore_containers: Vec<String>,
 }
 
-/// How it goes.
+/// The observed state of the log streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodLogStreamStatus {
-    /// Each container.
+    /// State of the log stream of each container.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub container_statuses: Vec<ContainerLogStreamStatus>,
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
 }
 
-/// The log of one container.
+/// State of the log stream of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerLogStreamStatus {
-    /// Whether it is read.
+    /// Whether the log is being read.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub active: bool,
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// The name.
+    /// Name of the container.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub name: String,
-    /// Whether all of it was read.
+    /// Whether the log was read to its end.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub terminated: bool,
 }
 
-/// Sidecars whose logs are not shown.
+/// Sidecar containers whose logs are skipped by default.
 pub const QUIET_CONTAINERS: [&str; 4] = ["istio-init", "istio-proxy", "linkerd-proxy", "linkerd-init"];
 
 impl PodLogStreamTemplateSpec {

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::is_empty;
 use super::kinds::ApiKind;
 
-/// Leads ports of this machine to ports of a pod.
+/// Forwards ports of this machine to ports of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PortForward {
-    /// What is wanted.
+    /// The desired state.
     pub spec: PortForwardSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: PortForwardStatus,
 }
 
@@ -24,84 +24,84 @@ impl ApiKind for PortForward {
     const SHORT_NAMES: &'static [&'static str] = &["pf"];
 }
 
-/// From where to where.
+/// The pod and the ports to forward.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PortForwardSpec {
-    /// The pod.
+    /// Name of the pod.
     pub pod_name: String,
-    /// The namespace in the cluster; without one it is that of the kubeconfig context.
+    /// Namespace of the pod. Defaults to that of the kubeconfig context.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub namespace: String,
-    /// The ports.
+    /// Ports to forward.
     pub forwards: Vec<Forward>,
-    /// The name of the Cluster object; without one it is "default".
+    /// Name of the Cluster object. Defaults to `default`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub cluster: String,
 }
 
-/// Which ports lead to a pod.
+/// Port forwards to a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PortForwardTemplateSpec {
-    /// The ports.
+    /// Ports to forward.
     pub forwards: Vec<Forward>,
 }
 
-/// A port of this machine that leads to one of a pod.
+/// A port of this machine that is forwarded to a port of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Forward {
-    /// The port on this machine; 0 takes one that is free.
+    /// Port on this machine; 0 selects a free port.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub local_port: i32,
-    /// The port in the container.
+    /// Port in the container.
     pub container_port: i32,
-    /// The address on this machine; without one it is localhost.
+    /// Address to listen on. Defaults to `localhost`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub host: String,
-    /// What the link to it is called.
+    /// Name of the link to the port.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub name: String,
-    /// What is appended to the link.
+    /// Path appended to the URL of the link.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub path: String,
 }
 
-/// How it goes.
+/// The observed state of the port forwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PortForwardStatus {
-    /// Each of the ports.
+    /// State of each port forward.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub forward_statuses: Vec<ForwardStatus>,
 }
 
-/// How a forward goes.
+/// State of a port forward.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ForwardStatus {
-    /// The port on this machine that it has.
+    /// Port on this machine that is in use.
     pub local_port: i32,
-    /// The port in the container.
+    /// Port in the container.
     pub container_port: i32,
-    /// Where it listens.
+    /// Addresses that are listened on.
     pub addresses: Vec<String>,
-    /// When it began.
+    /// Time when the port forward started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
 }
 
 impl PortForwardTemplateSpec {
-    /// Returns the template of these forwards; none without any.
+    /// Returns a template with these forwards, or `None` if there are none.
     pub fn unless_empty(forwards: &[model::Forward]) -> Option<Self> {
         (!forwards.is_empty()).then(|| Self { forwards: forwards.iter().map(Forward::from).collect() })
     }
@@ -121,7 +121,7 @@ impl From<&model::Forward> for Forward {
 }
 
 impl From<&Forward> for model::Forward {
-    /// Ports that do not exist become 0: any port, or the container's first one.
+    /// Invalid port numbers become 0, which means any free local port or the container's first port.
     fn from(forward: &Forward) -> Self {
         let port = |number: i32| u16::try_from(number).unwrap_or(0);
         Self {

@@ -6,61 +6,61 @@ use serde::{Deserialize, Serialize};
 
 use super::is_empty;
 
-/// Tells whether something is ready; by one of exec, httpGet and tcpSocket.
+/// A readiness probe; one of `exec`, `httpGet` and `tcpSocket` is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Probe {
-    /// By a command.
+    /// Probes by running a command.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub exec: Option<ExecAction>,
-    /// By a web request.
+    /// Probes by sending an HTTP request.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub http_get: Option<HTTPGetAction>,
-    /// By a connection.
+    /// Probes by opening a TCP connection.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub tcp_socket: Option<TCPSocketAction>,
-    /// How long after the start it begins.
+    /// Seconds between the start of the process and the first probe. Defaults to 0.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub initial_delay_seconds: i32,
-    /// How long one attempt may take.
+    /// Seconds after which a probe times out. Defaults to 1.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub timeout_seconds: i32,
-    /// How often it asks.
+    /// Seconds between probes. Defaults to 10.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub period_seconds: i32,
-    /// After so many successes in a row it is ready.
+    /// Consecutive successes required to become ready. Defaults to 1.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub success_threshold: i32,
-    /// After so many failures in a row it is not ready any more.
+    /// Consecutive failures required to become unready. Defaults to 3.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub failure_threshold: i32,
 }
 
-/// Ready if a command succeeds.
+/// A command; exit code 0 means ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExecAction {
-    /// The command, word by word.
+    /// Command and arguments. They are not run in a shell.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub command: Vec<String>,
 }
 
-/// Ready if a web request is answered with a code from 200 to 399.
+/// An HTTP GET request; a status code from 200 to 399 means ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct HTTPGetAction {
-    /// The path that is asked for.
+    /// Path of the request.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub path: String,
-    /// The port, from 1 to 65535.
+    /// Port, from 1 to 65535.
     pub port: i32,
-    /// The host; without one this machine.
+    /// Host name. Defaults to this machine.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub host: String,
-    /// HTTP or HTTPS.
+    /// `HTTP` or `HTTPS`. Defaults to `HTTP`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub scheme: String,
     /// Headers of the request.
@@ -68,25 +68,25 @@ pub struct HTTPGetAction {
     pub http_headers: Vec<HTTPHeader>,
 }
 
-/// A header of a request.
+/// A header of an HTTP request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct HTTPHeader {
-    /// The name.
+    /// Name of the header.
     pub name: String,
-    /// The value.
+    /// Value of the header.
     pub value: String,
 }
 
-/// Ready if a connection is accepted.
+/// A TCP connection; an accepted one means ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TCPSocketAction {
-    /// The port, from 1 to 65535.
+    /// Port, from 1 to 65535.
     pub port: i32,
-    /// The host; without one this machine.
+    /// Host name. Defaults to this machine.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub host: String,
 }
@@ -116,7 +116,7 @@ impl From<&model::Probe> for Probe {
 }
 
 impl TryFrom<&Probe> for model::Probe {
-    /// Why the probe cannot work.
+    /// The reason why the probe is invalid.
     type Error = String;
 
     fn try_from(probe: &Probe) -> Result<Self, String> {

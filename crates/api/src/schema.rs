@@ -1,7 +1,7 @@
 //! Derives [`Kind`]s from the JSON schemas of the types.
 //!
-//! A JSON schema has more detail than the documents of the API: `anyOf` for what may be absent, `enum` for closed sets,
-//! defaults. What OpenAPI, `explain` and validation need of it is kept; the schemas themselves are not.
+//! Keeps only what OpenAPI, `explain` and validation need. The details of JSON schemas, such as `anyOf` for optional
+//! fields, `enum` for closed sets and defaults, are dropped.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::object_kind::{self, ApiContent, ObjectKind};
 
 type Definitions = Map<String, Value>;
 
-/// All kinds, and the parts that they consist of.
+/// Returns all kinds, and the parts that they use.
 pub(crate) fn derive() -> (Vec<Kind>, BTreeMap<&'static str, Part>) {
-    // Fields that are always written are the required ones of what is serialized.
+    // In a schema for serialization, the required fields are those that are always written.
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let roots = object_kind::schemas(&mut generator);
     let definitions = generator.take_definitions(true);
@@ -27,7 +27,7 @@ pub(crate) fn derive() -> (Vec<Kind>, BTreeMap<&'static str, Part>) {
     (kinds, parts.collect())
 }
 
-/// The schema of a kind, and its names.
+/// The schema and the names of a kind.
 pub(crate) struct Root {
     kind: ObjectKind,
     plural: &'static str,
@@ -45,18 +45,18 @@ impl Root {
         let Self { kind, plural, short_names, schema } = self;
         let mut fields = fields(&schema, definitions);
         fields.retain(|field| COMMON_FIELDS.iter().all(|common| common.name != field.name));
-        // What is asked for and what became of it may both be left out.
+        // `spec` and `status` are both optional.
         fields.iter_mut().for_each(|field| field.required = false);
         Kind { kind, name: kind.name(), plural, short_names, description: description(&schema), fields }
     }
 }
 
-/// Names and descriptions live as long as the program.
+/// Leaks a name or description, which lives as long as the program.
 fn leak(text: &str) -> &'static str {
     String::leak(text.to_owned())
 }
 
-/// The doc comment in one line.
+/// Returns the doc comment as one line.
 fn description(schema: &Value) -> &'static str {
     leak(&schema["description"].as_str().unwrap_or_default().replace('\n', " "))
 }
@@ -86,7 +86,7 @@ fn type_of(schema: &Value, definitions: &Definitions) -> Type {
         let name = reference.rsplit('/').next().unwrap_or(reference);
         return named(name, &definitions[name]);
     }
-    // What may be absent is that or null.
+    // An optional field is a choice between its type and null.
     if let Some(choices) = schema["anyOf"].as_array() {
         let present = choices.iter().find(|choice| choice["type"] != "null");
         return present.map_or(Type::Any, |choice| type_of(choice, definitions));
@@ -112,7 +112,7 @@ fn named(name: &str, schema: &Value) -> Type {
         "MicroTime" => Type::MicroTime,
         "Duration" => Type::Duration,
         part if is_object(schema) => Type::Part(leak(part)),
-        // A closed set of words.
+        // A closed set of strings.
         _ => Type::Text,
     }
 }

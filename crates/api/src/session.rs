@@ -9,14 +9,14 @@ use super::is_empty;
 use super::kinds::ApiKind;
 use super::time::Duration;
 
-/// What a run of the program is for and how far each of its targets is.
+/// A run of the program and the state of its targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Session {
-    /// What is wanted.
+    /// The desired state.
     pub spec: SessionSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: SessionStatus,
 }
 
@@ -24,135 +24,135 @@ impl ApiKind for Session {
     const PLURAL: &'static str = "sessions";
 }
 
-/// What the session is for.
+/// The Tiltfile and the exit condition of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionSpec {
-    /// The main Tiltfile.
+    /// Path of the main Tiltfile.
     pub tiltfile_path: String,
-    /// manual: it runs until it is stopped; ci: until everything is ready or something is broken.
+    /// `manual` runs until stopped; `ci` runs until all targets are ready or one has failed.
     pub exit_condition: String,
-    /// How patient `ci` is.
+    /// Timeouts of `ci`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub ci: Option<SessionCISpec>,
 }
 
-/// How patient `ci` is.
+/// Timeouts of `ci`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionCISpec {
-    /// How long pods may be broken after a deployment.
+    /// Time after a deployment in which errors of pods are tolerated. Defaults to none.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub k8s_grace_period: Option<Duration>,
-    /// How long the whole may take; 0s: as long as it likes.
+    /// Timeout of the whole run. Defaults to `30m`; `0s` disables it.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub timeout: Option<Duration>,
-    /// How long a server may take to become ready.
+    /// Time that a server may take to become ready. Defaults to `5m`; `0s` disables it.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub readiness_timeout: Option<Duration>,
 }
 
-/// How far it is.
+/// The observed state of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionStatus {
-    /// The number of the process.
+    /// Process ID.
     pub pid: i64,
-    /// When it began.
+    /// Time when the session started.
     pub start_time: Option<Timestamp>,
-    /// Whether it is over.
+    /// Whether the session has finished its work.
     pub done: bool,
-    /// Why it failed.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// Everything that must be done or run.
+    /// Targets that must finish or become ready.
     pub targets: Vec<Target>,
 }
 
-/// Something that must be done or run: NAME:update, NAME:serve or NAME:runtime.
+/// A unit of work of a resource: `NAME:update`, `NAME:serve` or `NAME:runtime`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Target {
-    /// The name.
+    /// Name of the target.
     pub name: String,
-    /// job, which ends, or server, which runs on.
+    /// `job` (runs to completion) or `server` (keeps running).
     #[serde(rename = "type")]
     pub kind: String,
-    /// The resources that it belongs to.
+    /// Names of the resources that the target belongs to.
     pub resources: Vec<String>,
-    /// How it is.
+    /// State of the target.
     pub state: TargetState,
 }
 
-/// How a target is; one of them, or none if it is not to begin by itself.
+/// State of a target; at most one field is set. None is set if the target does not start by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetState {
-    /// Set while it has not begun.
+    /// Set while the target has not started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub waiting: Option<TargetStateWaiting>,
-    /// Set while it runs.
+    /// Set while the target runs.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub active: Option<TargetStateActive>,
-    /// Set when it has ended.
+    /// Set when the target has finished or failed.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub terminated: Option<TargetStateTerminated>,
-    /// Set while it is switched off.
+    /// Set while the target is disabled.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disabled: Option<TargetStateDisabled>,
 }
 
-/// It waits.
+/// Details of a target that has not started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetStateWaiting {
-    /// For what, in a word such as waiting-for-dep.
+    /// Reason as a single word, such as `waiting-for-dep`.
     pub wait_reason: String,
 }
 
-/// It runs.
+/// Details of a running target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetStateActive {
-    /// When it began.
+    /// Time when the target started.
     pub start_time: Option<Timestamp>,
-    /// Whether it is ready.
+    /// Whether the target is ready.
     pub ready: bool,
-    /// Since when it is ready.
+    /// Time since when the target is ready.
     pub last_ready_time: Option<Timestamp>,
 }
 
-/// It has ended, or is broken.
+/// Details of a target that has finished or failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetStateTerminated {
-    /// When it began.
+    /// Time when the target started.
     pub start_time: Option<Timestamp>,
-    /// When it ended.
+    /// Time when the target finished.
     pub finish_time: Option<Timestamp>,
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// Tolerated while what is broken may still mend, Exceeded after that.
+    /// `Tolerated` during the grace period of an error, `Exceeded` after it.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub grace_status: String,
 }
 
-/// It is switched off.
+/// Details of a disabled target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct TargetStateDisabled {}
 
 impl SessionCISpec {
-    /// Returns the settings of `ci`, with the defaults that Tilt fills in. `timeout` is that of the whole run.
+    /// Returns the timeouts of `ci` with Tilt's defaults filled in. `timeout` is that of the whole run.
     pub fn new(settings: &CiSettings, timeout: std::time::Duration) -> Self {
         let readiness_timeout = settings.readiness_timeout.unwrap_or(CiSettings::READINESS_TIMEOUT);
         Self {

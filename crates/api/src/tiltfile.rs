@@ -10,14 +10,14 @@ use super::is_empty;
 use super::kinds::ApiKind;
 use super::triggers::{RestartOnSpec, StopOnSpec};
 
-/// A Tiltfile that is loaded: where it is, its arguments, and what became of the last load.
+/// A Tiltfile and the result of its last load.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tiltfile {
-    /// What is wanted.
+    /// The desired state.
     pub spec: TiltfileSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: TiltfileStatus,
 }
 
@@ -25,84 +25,84 @@ impl ApiKind for Tiltfile {
     const PLURAL: &'static str = "tiltfiles";
 }
 
-/// Which Tiltfile, and how it is loaded.
+/// The path of a Tiltfile and the settings for loading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TiltfileSpec {
-    /// Its arguments. Others load it anew.
+    /// Arguments of the Tiltfile. A change reloads it.
     #[schemars(skip_serializing_if = "is_empty")]
     pub args: Vec<String>,
-    /// Labels for all that it declares.
+    /// Labels added to all resources of the Tiltfile.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// The file.
+    /// Path of the Tiltfile.
     pub path: String,
-    /// What starts it anew.
+    /// Triggers that reload the Tiltfile.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub restart_on: Option<RestartOnSpec>,
-    /// What stops a load.
+    /// Triggers that stop a load.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub stop_on: Option<StopOnSpec>,
 }
 
-/// What became of the last load; one of waiting, running and terminated.
+/// The result of the last load; one of `waiting`, `running` and `terminated` is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TiltfileStatus {
-    /// Set while it runs.
+    /// Set while the Tiltfile is being loaded.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub running: Option<TiltfileStateRunning>,
-    /// Set when it has ended.
+    /// Set when the last load has finished.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub terminated: Option<TiltfileStateTerminated>,
-    /// Set while it has not begun.
+    /// Set while the Tiltfile has not been loaded.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub waiting: Option<TiltfileStateWaiting>,
 }
 
-/// It has not been loaded.
+/// Details of a load that has not started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TiltfileStateWaiting {
-    /// Why, in a word or a sentence.
+    /// Reason why the load is waiting.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
 }
 
-/// It is loaded.
+/// Details of a running load.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TiltfileStateRunning {
-    /// Why it is loaded.
+    /// Reasons for the load.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reasons: Vec<String>,
-    /// When it began.
+    /// Time when the load started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
 }
 
-/// The load has ended.
+/// Details of a finished load.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TiltfileStateTerminated {
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[schemars(skip_serializing_if = "is_empty")]
     pub error: String,
-    /// When it ended.
+    /// Time when the load finished.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub finished_at: Option<Timestamp>,
-    /// Why it was loaded.
+    /// Reasons for the load.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reasons: Vec<String>,
-    /// When it began.
+    /// Time when the load started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub started_at: Option<Timestamp>,
-    /// How many warnings there were.
+    /// Number of warnings.
     #[schemars(skip_serializing_if = "is_empty")]
     pub warning_count: i32,
 }

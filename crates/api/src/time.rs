@@ -1,4 +1,4 @@
-//! Times and lengths of time as API objects write them. A `MicroTime` is a [`Timestamp`].
+//! Times and durations as API objects write them. A `MicroTime` is a [`Timestamp`].
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ impl JsonSchema for Time {
     }
 }
 
-/// A length of time, such as `1m30s`.
+/// A duration, such as `1m30s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS), ts(as = "String"))]
 pub struct Duration(pub std::time::Duration);

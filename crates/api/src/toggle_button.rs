@@ -7,14 +7,14 @@ use super::is_empty;
 use super::kinds::ApiKind;
 use super::ui_button::UIComponentLocation;
 
-/// A button that switches a value between two; each position has its own look.
+/// A button that toggles between two states and stores the state in a ConfigMap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToggleButton {
-    /// What is wanted.
+    /// The desired state.
     pub spec: ToggleButtonSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: ToggleButtonStatus,
 }
 
@@ -22,42 +22,42 @@ impl ApiKind for ToggleButton {
     const PLURAL: &'static str = "togglebuttons";
 }
 
-/// The two positions of the button.
+/// The location and the two states of the button.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToggleButtonSpec {
-    /// Where on the page it stands.
+    /// Location in the web UI.
     pub location: UIComponentLocation,
-    /// Which position counts while the value is missing.
+    /// Whether the button is on while the stored value is missing.
     pub default_on: bool,
-    /// How it looks when it is on, and can be switched off.
+    /// Appearance while the button is on; a click turns it off.
     pub on: ToggleButtonStateSpec,
-    /// How it looks when it is off, and can be switched on.
+    /// Appearance while the button is off; a click turns it on.
     pub off: ToggleButtonStateSpec,
-    /// Where the position is written.
+    /// Where the state is stored.
     pub state_source: StateSource,
 }
 
-/// How the button looks.
+/// Appearance of the button in one state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToggleButtonStateSpec {
-    /// What stands on it.
+    /// Text of the button.
     pub text: String,
-    /// The name of an icon of Material Icons.
+    /// Name of an icon of Material Icons.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub icon_name: String,
-    /// An icon as an <svg> element.
+    /// Icon as an `<svg>` element.
     #[serde(rename = "iconSVG", default, skip_serializing_if = "is_empty")]
     pub icon_svg: String,
-    /// Whether a second click is needed.
+    /// Whether a second click is required to confirm.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub requires_confirmation: bool,
 }
 
-/// Where a state is written.
+/// Storage of a state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
@@ -67,29 +67,29 @@ pub struct StateSource {
     pub config_map: Option<ConfigMapStateSource>,
 }
 
-/// A value of a ConfigMap that is one of two.
+/// A value of a ConfigMap that stores the state of a button.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigMapStateSource {
-    /// The name of the ConfigMap.
+    /// Name of the ConfigMap.
     pub name: String,
-    /// Which value of it.
+    /// Key of the value.
     pub key: String,
-    /// What it is when the button is on.
+    /// Value while the button is on.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub on_value: String,
-    /// What it is when the button is off.
+    /// Value while the button is off.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub off_value: String,
 }
 
-/// Whether it works.
+/// The observed state of the button.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToggleButtonStatus {
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
 }

@@ -8,14 +8,14 @@ use super::is_empty;
 use super::kinds::ApiKind;
 use super::ui_input::{UIInputSpec, UIInputStatus};
 
-/// A button of the web page. Whoever writes the time of a click into its status clicks it.
+/// A button in the web UI. To click it, set `status.lastClickedAt` to the current time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIButton {
-    /// What is wanted.
+    /// The desired state.
     pub spec: UIButtonSpec,
-    /// What is so. The session writes it.
+    /// The last click, set by the client that clicks.
     pub status: UIButtonStatus,
 }
 
@@ -23,41 +23,41 @@ impl ApiKind for UIButton {
     const PLURAL: &'static str = "uibuttons";
 }
 
-/// How the button looks, and where.
+/// The location and the appearance of the button.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIButtonSpec {
-    /// Where on the page it stands.
+    /// Location in the web UI.
     pub location: UIComponentLocation,
-    /// What stands on it.
+    /// Text of the button.
     pub text: String,
-    /// The name of an icon of Material Icons.
+    /// Name of an icon of Material Icons.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub icon_name: String,
-    /// An icon as an <svg> element.
+    /// Icon as an `<svg>` element.
     #[serde(rename = "iconSVG", default, skip_serializing_if = "is_empty")]
     pub icon_svg: String,
-    /// Whether it cannot be clicked.
+    /// Whether the button is disabled.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disabled: bool,
-    /// Whether a second click is needed.
+    /// Whether a second click is required to confirm.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub requires_confirmation: bool,
-    /// What can be entered before a click.
+    /// Inputs that can be filled in before a click.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub inputs: Vec<UIInputSpec>,
 }
 
-/// A place on the page.
+/// A location in the web UI.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIComponentLocation {
-    /// The name of the resource; of global ones, nav or another place.
+    /// Name of the resource; for `Global`, the place, such as `nav`.
     #[serde(rename = "componentID")]
     pub component_id: String,
-    /// Resource or Global.
+    /// `Resource` or `Global`.
     pub component_type: String,
 }
 
@@ -66,11 +66,11 @@ pub struct UIComponentLocation {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIButtonStatus {
-    /// When it was clicked. A later time is a click.
+    /// Time of the last click. A later time is a new click.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub last_clicked_at: Option<Timestamp>,
-    /// What was entered with it.
+    /// Values of the inputs at the last click.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub inputs: Vec<UIInputStatus>,
 }

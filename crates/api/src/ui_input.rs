@@ -5,131 +5,131 @@ use serde::{Deserialize, Serialize};
 
 use super::is_empty;
 
-/// Something to enter; one of text, bool, choice and hidden.
+/// An input of a button; one of `text`, `bool`, `choice` and `hidden` is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIInputSpec {
-    /// The name of the variable that gets it.
+    /// Name of the input and of the environment variable with its value.
     pub name: String,
-    /// What stands beside it.
+    /// Label shown next to the input.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub label: String,
-    /// A text.
+    /// A text field.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub text: Option<UITextInputSpec>,
-    /// A check box.
+    /// A checkbox.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub bool: Option<UIBoolInputSpec>,
-    /// Nothing to see: a value that goes along.
+    /// A value that is submitted without being shown.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub hidden: Option<UIHiddenInputSpec>,
-    /// One of several.
+    /// A choice of one of several values.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub choice: Option<UIChoiceInputSpec>,
 }
 
-/// A text.
+/// A text field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UITextInputSpec {
-    /// What stands there at first.
+    /// Initial value.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub default_value: String,
-    /// What stands there in grey while nothing does.
+    /// Text shown while the field is empty.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub placeholder: String,
 }
 
-/// A check box.
+/// A checkbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIBoolInputSpec {
-    /// Whether it is checked at first.
+    /// Whether the box is checked initially.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub default_value: bool,
-    /// The variable's value if it is checked; without one: true.
+    /// Value of the environment variable if the box is checked. Defaults to `true`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub true_string: Option<String>,
-    /// The variable's value if it is not checked; without one: false.
+    /// Value of the environment variable if the box is not checked. Defaults to `false`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub false_string: Option<String>,
 }
 
-/// A value that goes along.
+/// A value that is submitted without being shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIHiddenInputSpec {
-    /// The value.
+    /// Value of the input.
     pub value: String,
 }
 
-/// One of several.
+/// A choice of one of several values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIChoiceInputSpec {
-    /// What can be chosen. The first one is, at first.
+    /// Values to choose from. The first one is the default.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub choices: Vec<String>,
 }
 
-/// What was entered.
+/// Value of an input at the last click.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIInputStatus {
-    /// Which of the inputs.
+    /// Name of the input.
     pub name: String,
-    /// Of a text.
+    /// Value of a text field.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub text: Option<UITextInputStatus>,
-    /// Of a check box.
+    /// Value of a checkbox.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub bool: Option<UIBoolInputStatus>,
-    /// What went along.
+    /// Value of a hidden input.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub hidden: Option<UIHiddenInputStatus>,
-    /// Of several.
+    /// Value of a choice.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub choice: Option<UIChoiceInputStatus>,
 }
 
-/// What was entered.
+/// Value of a text field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UITextInputStatus {
-    /// The value.
+    /// Text that was entered.
     pub value: String,
 }
 
-/// What was entered.
+/// Value of a checkbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIBoolInputStatus {
-    /// The value.
+    /// Whether the box was checked.
     pub value: bool,
 }
 
-/// What went along.
+/// Value of a hidden input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIHiddenInputStatus {
-    /// The value.
+    /// Value of the input.
     pub value: String,
 }
 
-/// What was chosen.
+/// Value of a choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIChoiceInputStatus {
-    /// The value.
+    /// Value that was chosen.
     pub value: String,
 }

@@ -12,22 +12,22 @@ use super::meta::ObjectMeta;
 use super::object_kind::ApiContent as _;
 use super::time::Time;
 
-/// A resource as people see it: what it does, whether it is ready, what it waits for.
+/// The state of a resource, as shown to users: its updates, its readiness and its holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResource {
-    /// Group and version of the object.
+    /// API group and version of the object.
     pub api_version: String,
-    /// What the object is.
+    /// Kind of the object.
     pub kind: String,
-    /// Name, labels and what else all objects have.
+    /// Standard object metadata.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// The desired state.
     #[serde(default, skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(skip))]
     pub spec: UIResourceSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: UIResourceStatus,
 }
 
@@ -53,122 +53,121 @@ impl ApiKind for UIResource {
     const PLURAL: &'static str = "uiresources";
 }
 
-/// Nothing: a resource is declared in a Tiltfile.
+/// Empty: resources are defined in a Tiltfile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct UIResourceSpec {}
 
-/// What is known of the resource.
+/// The observed state of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResourceStatus {
-    /// When an update last succeeded.
+    /// Time of the last successful update.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub last_deploy_time: Option<Timestamp>,
-    /// 0: saves update it; 1: they wait for a trigger; 2 and 3: the same, and it does not begin by itself (2 waits
-    /// for triggers always, 3 only at first).
+    /// 0: auto. 1: manual. 2: manual, without an initial update. 3: auto, once triggered manually.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub trigger_mode: i32,
-    /// Its last updates, the newest first.
+    /// Recent updates, newest first.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub build_history: Vec<UIBuildTerminated>,
-    /// The update that runs.
+    /// The running update.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub current_build: Option<UIBuildRunning>,
-    /// Since when an update is due.
+    /// Time since when an update is pending.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub pending_build_since: Option<Timestamp>,
-    /// Whether something was saved that no update has brought.
+    /// Whether files changed since the last update.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub has_pending_changes: bool,
-    /// Where it can be looked at.
+    /// Links to the endpoints of the resource.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub endpoint_links: Vec<UIResourceLink>,
-    /// Its pod, if it is deployed to Kubernetes.
+    /// Details of the pod; set for Kubernetes resources.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub k8s_resource_info: Option<UIResourceKubernetes>,
-    /// Its process, if it is a local one.
+    /// Details of the process; set for local resources.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub local_resource_info: Option<UIResourceLocal>,
-    /// Its container, if it is a Docker Compose service.
+    /// Details of the container; set for Docker Compose resources.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub compose_resource_info: Option<UIResourceCompose>,
-    /// How it runs: ok, pending, error, none, unknown or not_applicable.
+    /// One of `ok`, `pending`, `error`, `none`, `unknown` and `not_applicable`.
     #[schemars(skip_serializing_if = "is_empty")]
     pub runtime_status: RuntimeStatus,
-    /// How its updates go: ok, pending, in_progress, error, none or not_applicable.
+    /// One of `ok`, `pending`, `in_progress`, `error`, `none` and `not_applicable`.
     #[schemars(skip_serializing_if = "is_empty")]
     pub update_status: UpdateStatus,
-    /// What it is made of.
+    /// Targets of the resource.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub specs: Vec<UIResourceTargetSpec>,
-    /// Whether somebody asked for an update.
+    /// Whether an update was requested.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub queued: bool,
-    /// Where it stands among the others.
+    /// Position in the list of resources.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub order: i32,
-    /// Whether the object is switched off, and by what.
+    /// Whether the resource is disabled.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub disable_status: Option<DisableResourceStatus>,
-    /// What its next update waits for.
+    /// The reason why the next update has not started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub waiting: Option<UIResourceStateWaiting>,
-    /// UpToDate and Ready.
+    /// The conditions `UpToDate` and `Ready`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub conditions: Vec<UIResourceCondition>,
 }
 
-/// An update that has ended.
+/// A finished update.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIBuildTerminated {
-    /// What went wrong; empty if nothing did.
+    /// The error; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub error: String,
-    /// What it warned of.
+    /// Warnings of the update.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub warnings: Vec<String>,
-    /// When it began.
+    /// Time when the update started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub start_time: Option<Timestamp>,
-    /// When it ended.
+    /// Time when the update finished.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub finish_time: Option<Timestamp>,
-    /// The section of the log that tells of it.
+    /// ID of the log span of the update.
     #[serde(rename = "spanID", default, skip_serializing_if = "is_empty")]
     pub span_id: String,
-    /// Whether it replaced a container that had lost its live updates.
+    /// Whether the update replaced a container that had lost its live updates.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub is_crash_rebuild: bool,
 }
 
-/// An update that runs.
+/// A running update.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIBuildRunning {
-    /// When it began.
+    /// Time when the update started.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub start_time: Option<Timestamp>,
-    /// The section of the log that tells of it.
+    /// ID of the log span of the update.
     #[serde(rename = "spanID", default, skip_serializing_if = "is_empty")]
     pub span_id: String,
 }
 
-/// Where something can be looked at.
+/// A link to an endpoint of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResourceLink {
-    /// The address.
+    /// URL of the endpoint.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub url: String,
-    /// What the link is called.
+    /// Name of the link.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub name: String,
 }
@@ -178,45 +177,45 @@ pub struct UIResourceLink {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResourceKubernetes {
-    /// Its name.
+    /// Name of the pod.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub pod_name: String,
-    /// When it was made.
+    /// Time when the pod was created.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     #[schemars(with = "Option<Time>")]
     pub pod_creation_time: Option<Timestamp>,
-    /// When the update that made it began.
+    /// Start time of the update that created the pod.
     #[schemars(skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(optional = nullable))]
     #[schemars(with = "Option<Time>")]
     pub pod_update_start_time: Option<Timestamp>,
-    /// How it is, as `kubectl get pods` says it.
+    /// Status as shown by `kubectl get pods`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub pod_status: String,
-    /// Why, if something is wrong.
+    /// Details of an unhealthy status.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub pod_status_message: String,
-    /// Whether all its containers are ready.
+    /// Whether all containers are ready.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub all_containers_ready: bool,
-    /// How often its containers were started again.
+    /// Number of container restarts.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub pod_restarts: i32,
-    /// The section of the log that tells of it.
+    /// ID of the log span of the pod.
     #[serde(rename = "spanID", default, skip_serializing_if = "is_empty")]
     pub span_id: String,
-    /// The objects of the resource, as name:kind.
+    /// Objects of the resource, as `name:kind`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub display_names: Vec<String>,
 }
 
-/// A container of Docker Compose.
+/// The container of a Docker Compose service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResourceCompose {
-    /// What its health check says.
+    /// Result of the container's health check.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub health_status: String,
 }
@@ -226,79 +225,79 @@ pub struct UIResourceCompose {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResourceLocal {
-    /// The number of its server's process; 0 if none runs.
+    /// Process ID of the server; 0 if it is not running.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub pid: i64,
-    /// Whether it is a test.
+    /// Whether the resource is a test.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub is_test: bool,
 }
 
-/// A part of a resource.
+/// A target of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResourceTargetSpec {
-    /// What it is called, such as image:web.
+    /// ID of the target, such as `image:web`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub id: String,
-    /// image, k8s, local or docker-compose.
+    /// `image`, `k8s`, `local` or `docker-compose`.
     #[serde(rename = "type", default, skip_serializing_if = "is_empty")]
     pub kind: String,
-    /// Whether saved files are copied into its containers.
+    /// Whether the target has a live update.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub has_live_update: bool,
 }
 
-/// What an update waits for.
+/// The reason why an update has not started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResourceStateWaiting {
-    /// Why, in a word or a sentence.
+    /// Reason why the update has not started, such as `waiting-for-dep`.
     pub reason: String,
-    /// The objects that it waits for.
+    /// Objects that the update is waiting for.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub on: Vec<UIResourceStateWaitingOnRef>,
 }
 
-/// An object that is waited for.
+/// Reference to an object that an update is waiting for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResourceStateWaitingOnRef {
-    /// The group of its kind.
+    /// API group of the object.
     pub group: String,
-    /// Group and version of the object.
+    /// API group and version of the object.
     pub api_version: String,
-    /// What the object is.
+    /// Kind of the object.
     pub kind: String,
-    /// The name.
+    /// Name of the object.
     pub name: String,
 }
 
-/// Something that is so of a resource, or is not.
+/// One aspect of the state of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResourceCondition {
-    /// UpToDate or Ready.
+    /// Type of the condition: `UpToDate` or `Ready`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// True, False or Unknown.
+    /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Since when it is so.
+    /// Time of the last change of `status`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub last_transition_time: Option<Timestamp>,
-    /// Why, in a word or a sentence.
+    /// Reason for the last change of `status`.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reason: String,
-    /// More about it, for people.
+    /// Human-readable details.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub message: String,
 }
 
-/// Whether what runs is healthy.
+/// Health of the running workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
@@ -312,7 +311,7 @@ pub enum RuntimeStatus {
     None,
 }
 
-/// Whether what runs was made from what is on disk.
+/// Status of the updates of a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]

@@ -11,22 +11,22 @@ use super::meta::ObjectMeta;
 use super::object_kind::ApiContent as _;
 use super::time::Time;
 
-/// What the web page shows about the session as a whole.
+/// The state of a session, as shown in the web UI.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UISession {
-    /// Group and version of the object.
+    /// API group and version of the object.
     pub api_version: String,
-    /// What the object is.
+    /// Kind of the object.
     pub kind: String,
-    /// Name, labels and what else all objects have.
+    /// Standard object metadata.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// The desired state.
     #[serde(default, skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "ts", ts(skip))]
     pub spec: UISessionSpec,
-    /// What is so. The session writes it.
+    /// The observed state, set by the session.
     pub status: UISessionStatus,
 }
 
@@ -52,113 +52,111 @@ impl ApiKind for UISession {
     const PLURAL: &'static str = "uisessions";
 }
 
-/// Nothing: the command line says what the session is.
+/// Empty: sessions are configured on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct UISessionSpec {}
 
-/// What the page shows.
+/// The observed state of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UISessionStatus {
-    /// Why the session is about to end.
+    /// The error that ends the session; empty on success.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub fatal_error: String,
-    /// The version that it is compatible with.
+    /// The Tilt version that this build is compatible with.
     #[schemars(skip_serializing_if = "is_empty")]
     pub running_tilt_build: TiltBuild,
-    /// A newer version, if there is one.
+    /// Newer version to update to; empty if there is none.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub suggested_tilt_version: String,
-    /// The user of Tilt Cloud, which is not used.
+    /// Not used: Tilt Cloud is not supported.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub tilt_cloud_username: String,
-    /// The name of that team, which is not asked for.
+    /// Not used: Tilt Cloud is not supported.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub tilt_cloud_team_name: String,
-    /// The address of Tilt Cloud, which is not used.
+    /// Not used: Tilt Cloud is not supported.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub tilt_cloud_scheme_host: String,
-    /// The team that the Tiltfile names.
+    /// Tilt Cloud team set in the Tiltfile.
     #[serde(rename = "tiltCloudTeamID", default, skip_serializing_if = "is_empty")]
     pub tilt_cloud_team_id: String,
-    /// Whether people are to be asked about analytics; there are none.
+    /// Not used: there are no analytics.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub needs_analytics_nudge: bool,
-    /// When the session began.
+    /// Time when the session started.
     #[serde(default, skip_serializing_if = "is_empty")]
     #[schemars(with = "Option<Time>")]
     pub tilt_start_time: Option<Timestamp>,
-    /// The main Tiltfile: tells sessions apart.
+    /// Path of the main Tiltfile; identifies the session.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub tiltfile_key: String,
-    /// What is switched on of what is tried out.
+    /// Feature flags of the session.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub feature_flags: Vec<UIFeatureFlag>,
-    /// What the Tiltfile says about versions.
+    /// Version settings of the Tiltfile.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub version_settings: Option<VersionSettings>,
 }
 
-/// A version of the program.
+/// Version and origin of a build of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TiltBuild {
-    /// Its number.
+    /// Version number.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub version: String,
-    /// What it was built from.
+    /// Source revision of the build.
     #[serde(rename = "commitSHA", default, skip_serializing_if = "is_empty")]
     pub commit_sha: String,
-    /// When it was built.
+    /// Date of the build.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub date: String,
-    /// Whether it is no release.
+    /// Whether the build is not a release.
     #[schemars(skip_serializing_if = "is_empty")]
     pub dev: bool,
 }
 
-/// Something that is tried out.
+/// A feature flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIFeatureFlag {
-    /// The name.
+    /// Name of the flag.
     #[schemars(skip_serializing_if = "is_empty")]
     pub name: String,
-    /// Whether it is on.
+    /// Whether the feature is enabled.
     #[schemars(skip_serializing_if = "is_empty")]
     pub value: bool,
 }
 
-/// What the Tiltfile says about versions.
+/// Version settings of the Tiltfile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct VersionSettings {
-    /// Whether people are told of newer versions.
+    /// Whether to notify users of newer versions.
     #[schemars(skip_serializing_if = "is_empty")]
     pub check_updates: bool,
 }
 
 /// A cluster, Docker engine or registry that does not respond.
-///
-/// Front ends show it as it is, so that all of them use the same words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct UnreachableService {
-    /// `Cluster kind-dev is unreachable`.
+    /// Summary, such as `Cluster kind-dev is unreachable`.
     pub title: String,
-    /// Why, in one sentence.
+    /// Cause, in one sentence.
     pub message: String,
-    /// The address of a cluster's API server, where it is known.
+    /// Address of the cluster's API server, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub server: Option<String>,
-    /// What to do about it.
+    /// Suggested fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub hint: Option<String>,
@@ -166,7 +164,7 @@ pub struct UnreachableService {
 }
 
 impl UISession {
-    /// The unreachable services named in the annotation [`annotation::UNREACHABLE`].
+    /// Returns the unreachable services listed in the annotation [`annotation::UNREACHABLE`].
     pub fn unreachable(&self) -> Vec<UnreachableService> {
         let annotation = self.metadata.annotations.get(annotation::UNREACHABLE);
         annotation.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()

@@ -21,180 +21,180 @@ export type UIButton = ApiObject<UIButtonSpec, UIButtonStatus>;
  */
 export type Container = { 
 /**
- * What the container runtime calls it.
+ * ID of the container in the container runtime.
  */
 id: string, 
 /**
- * The image that it runs.
+ * Image of the container.
  */
 image: string, 
 /**
- * The name.
+ * Name of the container.
  */
 name: string, 
 /**
- * The ports that it declares.
+ * Ports that the container declares.
  */
 ports: Array<number>, 
 /**
- * Whether it is ready.
+ * Whether the container is ready.
  */
 ready: boolean, 
 /**
- * How often it was started again.
+ * Number of restarts.
  */
 restarts: number, 
 /**
- * How it is; one of three.
+ * State of the container.
  */
 state: ContainerState, };
 
 /**
- * How a container is; one of them.
+ * State of a container; exactly one field is set.
  */
 export type ContainerState = { 
 /**
- * Set while it runs.
+ * Set while the container runs.
  */
 running: ContainerStateRunning | null, 
 /**
- * Set when it has ended.
+ * Set when the container has terminated.
  */
 terminated: ContainerStateTerminated | null, 
 /**
- * Set while it has not begun.
+ * Set while the container has not started.
  */
 waiting: ContainerStateWaiting | null, };
 
 /**
- * It runs.
+ * Details of a running container.
  */
 export type ContainerStateRunning = { 
 /**
- * When it began.
+ * Time when the container started.
  */
 startedAt: Time | null, };
 
 /**
- * It has ended.
+ * Details of a terminated container.
  */
 export type ContainerStateTerminated = { 
 /**
- * The code that the process ended with.
+ * Exit code of the process.
  */
 exitCode: number, 
 /**
- * When it ended.
+ * Time when the container terminated.
  */
 finishedAt: Time | null, 
 /**
- * Why, in a word or a sentence.
+ * Reason why the container terminated.
  */
 reason?: string, 
 /**
- * When it began.
+ * Time when the container started.
  */
 startedAt: Time | null, };
 
 /**
- * It has not begun.
+ * Details of a container that has not started.
  */
 export type ContainerStateWaiting = { 
 /**
- * Why, in a word or a sentence.
+ * Reason why the container is waiting.
  */
 reason: string, };
 
 /**
- * A port of this machine that leads to one of a pod.
+ * A port of this machine that is forwarded to a port of a pod.
  */
 export type Forward = { 
 /**
- * The port on this machine; 0 takes one that is free.
+ * Port on this machine; 0 selects a free port.
  */
 localPort?: number, 
 /**
- * The port in the container.
+ * Port in the container.
  */
 containerPort: number, 
 /**
- * The address on this machine; without one it is localhost.
+ * Address to listen on. Defaults to `localhost`.
  */
 host?: string, 
 /**
- * What the link to it is called.
+ * Name of the link to the port.
  */
 name?: string, 
 /**
- * What is appended to the link.
+ * Path appended to the URL of the link.
  */
 path?: string, };
 
 /**
- * How a forward goes.
+ * State of a port forward.
  */
 export type ForwardStatus = { 
 /**
- * The port on this machine that it has.
+ * Port on this machine that is in use.
  */
 localPort: number, 
 /**
- * The port in the container.
+ * Port in the container.
  */
 containerPort: number, 
 /**
- * Where it listens.
+ * Addresses that are listened on.
  */
 addresses: Array<string>, 
 /**
- * When it began.
+ * Time when the port forward started.
  */
 startedAt?: Timestamp | null, 
 /**
- * What went wrong; empty if nothing did.
+ * The error; empty on success.
  */
 error?: string, };
 
 /**
- * Which pods.
+ * The pods to find.
  */
 export type KubernetesDiscoverySpec = { 
 /**
- * Where they are, and what they come of.
+ * Namespaces to watch, and owners of the pods.
  */
 watches: Array<KubernetesWatchRef>, 
 /**
- * Pods of the watched namespaces with these labels count, too.
+ * Label selectors of additional pods in the watched namespaces.
  */
 extraSelectors?: Array<LabelSelector>, 
 /**
- * Which ports lead to the best of them.
+ * Port forwards to the best matching pod.
  */
 portForwardTemplateSpec?: PortForwardTemplateSpec | null, 
 /**
- * Which of their logs are shown.
+ * Logs of the pods to stream.
  */
 podLogStreamTemplateSpec?: PodLogStreamTemplateSpec | null, 
 /**
- * The name of the Cluster object; without one it is "default".
+ * Name of the Cluster object. Defaults to `default`.
  */
 cluster?: string, };
 
 /**
- * It looks for pods.
+ * Details of a running discovery.
  */
 export type KubernetesDiscoveryStateRunning = { 
 /**
- * When it began.
+ * Time when watching started.
  */
 startTime: Timestamp | null, };
 
 /**
- * It cannot look yet.
+ * Details of a discovery that has not started.
  */
 export type KubernetesDiscoveryStateWaiting = { 
 /**
- * Why, in a word or a sentence.
+ * Reason why the discovery is waiting.
  */
 reason: string, };
 
@@ -203,288 +203,288 @@ reason: string, };
  */
 export type KubernetesDiscoveryStatus = { 
 /**
- * Since when nothing is missed.
+ * Time when watching started; changes after it are reported.
  */
 monitorStartTime?: Timestamp | null, 
 /**
- * The pods, as they are now.
+ * Current pods.
  */
 pods: Array<Pod>, 
 /**
- * Set while it runs.
+ * Set while pods are watched.
  */
 running?: KubernetesDiscoveryStateRunning | null, 
 /**
- * Set while it has not begun.
+ * Set while watching has not started.
  */
 waiting?: KubernetesDiscoveryStateWaiting | null, };
 
 /**
- * A namespace, and an object in it that pods come of.
+ * A namespace to watch, and an owner of pods in it.
  */
 export type KubernetesWatchRef = { 
 /**
- * The uid of the object; without one the namespace alone counts.
+ * UID of the owner. If empty, pods are found only by `extraSelectors`.
  */
 uid?: string, 
 /**
- * The namespace.
+ * Namespace to watch. Defaults to that of the kubeconfig context.
  */
 namespace: string, 
 /**
- * The name of the object, for people.
+ * Name of the owner, for display only.
  */
 name?: string, };
 
 /**
- * Which labels; all of it must be met.
+ * A label query; all requirements must be met.
  */
 export type LabelSelector = { 
 /**
- * Labels with these values.
+ * Required values by label key.
  */
 matchLabels?: { [key in string]: string }, 
 /**
- * What must be so of labels.
+ * Requirements as expressions.
  */
 matchExpressions?: Array<LabelSelectorRequirement>, };
 
 /**
- * What must be so of a label.
+ * A requirement for the value of a label.
  */
 export type LabelSelectorRequirement = { 
 /**
- * The name of the label.
+ * Key of the label.
  */
 key: string, 
 /**
- * In, NotIn, Exists or DoesNotExist.
+ * `In`, `NotIn`, `Exists` or `DoesNotExist`.
  */
 operator: string, 
 /**
- * The values for In and NotIn.
+ * Values for `In` and `NotIn`.
  */
 values?: Array<string>, };
 
 /**
- * A pod, as the cluster tells it.
+ * A pod, as reported by the cluster.
  */
 export type Pod = { 
 /**
- * What it came of.
+ * UID of the topmost owner.
  */
 ancestorUID?: string, 
 /**
- * What the cluster says of it.
+ * Conditions of the pod.
  */
 conditions?: Array<PodCondition>, 
 /**
- * Its containers.
+ * Containers of the pod.
  */
 containers: Array<Container>, 
 /**
- * When it was made.
+ * Time when the pod was created.
  */
 createdAt: Time | null, 
 /**
- * Whether it is about to go.
+ * Whether the pod is being deleted.
  */
 deleting: boolean, 
 /**
- * What is wrong with it.
+ * Errors of the pod.
  */
 errors: Array<string>, 
 /**
- * Those that run before the others.
+ * Init containers of the pod.
  */
 initContainers?: Array<Container>, 
 /**
- * The name.
+ * Name of the pod.
  */
 name: string, 
 /**
- * The namespace in the cluster; without one it is that of the kubeconfig context.
+ * Namespace of the pod.
  */
 namespace: string, 
 /**
- * What made it.
+ * Direct owner of the pod.
  */
 owner?: PodOwner | null, 
 /**
- * Pending, Running, Succeeded, Failed or Unknown.
+ * One of `Pending`, `Running`, `Succeeded`, `Failed` and `Unknown`.
  */
 phase: string, 
 /**
- * Tells pods of one deployment from those of the next.
+ * Hash of the pod template; differs between deployments.
  */
 podTemplateSpecHash?: string, 
 /**
- * How it is, as `kubectl get pods` says it.
+ * Status as shown by `kubectl get pods`.
  */
 status: string, 
 /**
- * Its uid.
+ * UID of the pod.
  */
 uid: string, };
 
 /**
- * Something that is so of a pod, or is not.
+ * One aspect of the state of a pod.
  */
 export type PodCondition = { 
 /**
- * Since when it is so.
+ * Time of the last change of `status`.
  */
 lastTransitionTime?: Time | null, 
 /**
- * More about it, for people.
+ * Human-readable details.
  */
 message?: string, 
 /**
- * Why, in a word or a sentence.
+ * Reason for the last change of `status`.
  */
 reason?: string, 
 /**
- * True, False or Unknown.
+ * `True`, `False` or `Unknown`.
  */
 status: string, 
 /**
- * What it is about, such as Ready.
+ * Type of the condition, such as `Ready`.
  */
 type: string, };
 
 /**
- * Which logs of pods are shown.
+ * The logs of pods to stream.
  */
 export type PodLogStreamTemplateSpec = { 
 /**
- * Lines before that are left out.
+ * Skips log lines before this time.
  */
 sinceTime?: Time | null, 
 /**
- * Only those of these containers.
+ * Streams only these containers. Defaults to all containers.
  */
 onlyContainers?: Array<string>, 
 /**
- * All but those of these containers.
+ * Skips these containers.
  */
 ignoreContainers?: Array<string>, };
 
 /**
- * What made a pod.
+ * The direct owner of a pod.
  */
 export type PodOwner = { 
 /**
- * Group and version of the object.
+ * API group and version of the owner.
  */
 apiVersion: string, 
 /**
- * When that was made.
+ * Time when the owner was created.
  */
 creationTimestamp?: Time | null, 
 /**
- * What the object is.
+ * Kind of the owner.
  */
 kind: string, 
 /**
- * The name.
+ * Name of the owner.
  */
 name: string, };
 
 /**
- * From where to where.
+ * The pod and the ports to forward.
  */
 export type PortForwardSpec = { 
 /**
- * The pod.
+ * Name of the pod.
  */
 podName: string, 
 /**
- * The namespace in the cluster; without one it is that of the kubeconfig context.
+ * Namespace of the pod. Defaults to that of the kubeconfig context.
  */
 namespace?: string, 
 /**
- * The ports.
+ * Ports to forward.
  */
 forwards: Array<Forward>, 
 /**
- * The name of the Cluster object; without one it is "default".
+ * Name of the Cluster object. Defaults to `default`.
  */
 cluster?: string, };
 
 /**
- * How it goes.
+ * The observed state of the port forwards.
  */
 export type PortForwardStatus = { 
 /**
- * Each of the ports.
+ * State of each port forward.
  */
 forwardStatuses?: Array<ForwardStatus>, };
 
 /**
- * Which ports lead to a pod.
+ * Port forwards to a pod.
  */
 export type PortForwardTemplateSpec = { 
 /**
- * The ports.
+ * Ports to forward.
  */
 forwards: Array<Forward>, };
 
 /**
- * A check box.
+ * A checkbox.
  */
 export type UIBoolInputSpec = { 
 /**
- * Whether it is checked at first.
+ * Whether the box is checked initially.
  */
 defaultValue?: boolean, 
 /**
- * The variable's value if it is checked; without one: true.
+ * Value of the environment variable if the box is checked. Defaults to `true`.
  */
 trueString?: string | null, 
 /**
- * The variable's value if it is not checked; without one: false.
+ * Value of the environment variable if the box is not checked. Defaults to `false`.
  */
 falseString?: string | null, };
 
 /**
- * What was entered.
+ * Value of a checkbox.
  */
 export type UIBoolInputStatus = { 
 /**
- * The value.
+ * Whether the box was checked.
  */
 value: boolean, };
 
 /**
- * How the button looks, and where.
+ * The location and the appearance of the button.
  */
 export type UIButtonSpec = { 
 /**
- * Where on the page it stands.
+ * Location in the web UI.
  */
 location: UIComponentLocation, 
 /**
- * What stands on it.
+ * Text of the button.
  */
 text: string, 
 /**
- * The name of an icon of Material Icons.
+ * Name of an icon of Material Icons.
  */
 iconName?: string, 
 /**
- * An icon as an <svg> element.
+ * Icon as an `<svg>` element.
  */
 iconSVG?: string, 
 /**
- * Whether it cannot be clicked.
+ * Whether the button is disabled.
  */
 disabled?: boolean, 
 /**
- * Whether a second click is needed.
+ * Whether a second click is required to confirm.
  */
 requiresConfirmation?: boolean, 
 /**
- * What can be entered before a click.
+ * Inputs that can be filled in before a click.
  */
 inputs?: Array<UIInputSpec>, };
 
@@ -493,135 +493,135 @@ inputs?: Array<UIInputSpec>, };
  */
 export type UIButtonStatus = { 
 /**
- * When it was clicked. A later time is a click.
+ * Time of the last click. A later time is a new click.
  */
 lastClickedAt?: Timestamp | null, 
 /**
- * What was entered with it.
+ * Values of the inputs at the last click.
  */
 inputs?: Array<UIInputStatus>, };
 
 /**
- * One of several.
+ * A choice of one of several values.
  */
 export type UIChoiceInputSpec = { 
 /**
- * What can be chosen. The first one is, at first.
+ * Values to choose from. The first one is the default.
  */
 choices?: Array<string>, };
 
 /**
- * What was chosen.
+ * Value of a choice.
  */
 export type UIChoiceInputStatus = { 
 /**
- * The value.
+ * Value that was chosen.
  */
 value: string, };
 
 /**
- * A place on the page.
+ * A location in the web UI.
  */
 export type UIComponentLocation = { 
 /**
- * The name of the resource; of global ones, nav or another place.
+ * Name of the resource; for `Global`, the place, such as `nav`.
  */
 componentID: string, 
 /**
- * Resource or Global.
+ * `Resource` or `Global`.
  */
 componentType: string, };
 
 /**
- * A value that goes along.
+ * A value that is submitted without being shown.
  */
 export type UIHiddenInputSpec = { 
 /**
- * The value.
+ * Value of the input.
  */
 value: string, };
 
 /**
- * What went along.
+ * Value of a hidden input.
  */
 export type UIHiddenInputStatus = { 
 /**
- * The value.
+ * Value of the input.
  */
 value: string, };
 
 /**
- * Something to enter; one of text, bool, choice and hidden.
+ * An input of a button; one of `text`, `bool`, `choice` and `hidden` is set.
  */
 export type UIInputSpec = { 
 /**
- * The name of the variable that gets it.
+ * Name of the input and of the environment variable with its value.
  */
 name: string, 
 /**
- * What stands beside it.
+ * Label shown next to the input.
  */
 label?: string, 
 /**
- * A text.
+ * A text field.
  */
 text?: UITextInputSpec | null, 
 /**
- * A check box.
+ * A checkbox.
  */
 bool?: UIBoolInputSpec | null, 
 /**
- * Nothing to see: a value that goes along.
+ * A value that is submitted without being shown.
  */
 hidden?: UIHiddenInputSpec | null, 
 /**
- * One of several.
+ * A choice of one of several values.
  */
 choice?: UIChoiceInputSpec | null, };
 
 /**
- * What was entered.
+ * Value of an input at the last click.
  */
 export type UIInputStatus = { 
 /**
- * Which of the inputs.
+ * Name of the input.
  */
 name: string, 
 /**
- * Of a text.
+ * Value of a text field.
  */
 text?: UITextInputStatus | null, 
 /**
- * Of a check box.
+ * Value of a checkbox.
  */
 bool?: UIBoolInputStatus | null, 
 /**
- * What went along.
+ * Value of a hidden input.
  */
 hidden?: UIHiddenInputStatus | null, 
 /**
- * Of several.
+ * Value of a choice.
  */
 choice?: UIChoiceInputStatus | null, };
 
 /**
- * A text.
+ * A text field.
  */
 export type UITextInputSpec = { 
 /**
- * What stands there at first.
+ * Initial value.
  */
 defaultValue?: string, 
 /**
- * What stands there in grey while nothing does.
+ * Text shown while the field is empty.
  */
 placeholder?: string, };
 
 /**
- * What was entered.
+ * Value of a text field.
  */
 export type UITextInputStatus = { 
 /**
- * The value.
+ * Text that was entered.
  */
 value: string, };

@@ -83,19 +83,19 @@ export type Timestamp = string;
 export type Time = string;
 
 /**
- * What all objects have.
+ * Metadata that every object has.
  */
 export type ObjectMeta = { 
 /**
- * Its name, unique among its kind.
+ * Name of the object, unique within its kind.
  */
 name: string, 
 /**
- * The beginning of a name that the server completes.
+ * Prefix of a name that the server generates if `name` is empty.
  */
 generateName?: string, 
 /**
- * Not used: these objects have no namespaces.
+ * Not used: objects of this API have no namespace.
  */
 namespace?: string, 
 /**
@@ -103,11 +103,11 @@ namespace?: string,
  */
 selfLink?: string, 
 /**
- * Tells it from later objects of the same name.
+ * Unique ID of the object; an object recreated with the same name has a different one.
  */
 uid?: string, 
 /**
- * Another one after each change; who writes with an old one is refused.
+ * Version of the object; changes with every update. Updates with an outdated version are rejected.
  */
 resourceVersion?: string, 
 /**
@@ -115,199 +115,198 @@ resourceVersion?: string,
  */
 generation?: number, 
 /**
- * Short texts by name, for selectors.
+ * Key-value pairs to organize and select objects.
  */
 labels?: { [key in string]: string }, 
 /**
- * Notes by name, of any content.
+ * Key-value pairs with arbitrary metadata; not used for selection.
  */
 annotations?: { [key in string]: string }, 
 /**
- * When it was made.
+ * Time when the object was created.
  */
 creationTimestamp?: Timestamp | null, 
 /**
- * When its deletion was asked for.
+ * Time when deletion of the object was requested.
  */
 deletionTimestamp?: Time | null, 
 /**
- * How long its deletion may take.
+ * Seconds that the object has to terminate gracefully before it is removed.
  */
 deletionGracePeriodSeconds?: number, 
 /**
- * To which objects it belongs. It goes with the last of them.
+ * Owners of the object. It is deleted when the last of them is deleted.
  */
 ownerReferences?: Array<OwnerReference>, 
 /**
- * What must be done before it goes; whoever does it takes its name out.
+ * Names that must be removed before the object is deleted, each by the component responsible for it.
  */
 finalizers?: Array<string>, 
 /**
- * Who wrote which fields.
+ * Fields set by each field manager.
  */
 managedFields?: Array<ManagedFieldsEntry>, };
 
 /**
- * A resource as people see it: what it does, whether it is ready, what it waits for.
+ * The state of a resource, as shown to users: its updates, its readiness and its holds.
  */
 export type UIResource = { 
 /**
- * Group and version of the object.
+ * API group and version of the object.
  */
 apiVersion: string, 
 /**
- * What the object is.
+ * Kind of the object.
  */
 kind: string, 
 /**
- * Name, labels and what else all objects have.
+ * Standard object metadata.
  */
 metadata: ObjectMeta, 
 /**
- * What is so. The session writes it.
+ * The observed state, set by the session.
  */
 status: UIResourceStatus, };
 
 /**
- * What is known of the resource.
+ * The observed state of a resource.
  */
 export type UIResourceStatus = { 
 /**
- * When an update last succeeded.
+ * Time of the last successful update.
  */
 lastDeployTime?: Timestamp | null, 
 /**
- * 0: saves update it; 1: they wait for a trigger; 2 and 3: the same, and it does not begin by itself (2 waits
- * for triggers always, 3 only at first).
+ * 0: auto. 1: manual. 2: manual, without an initial update. 3: auto, once triggered manually.
  */
 triggerMode?: number, 
 /**
- * Its last updates, the newest first.
+ * Recent updates, newest first.
  */
 buildHistory?: Array<UIBuildTerminated>, 
 /**
- * The update that runs.
+ * The running update.
  */
 currentBuild?: UIBuildRunning | null, 
 /**
- * Since when an update is due.
+ * Time since when an update is pending.
  */
 pendingBuildSince?: Timestamp | null, 
 /**
- * Whether something was saved that no update has brought.
+ * Whether files changed since the last update.
  */
 hasPendingChanges?: boolean, 
 /**
- * Where it can be looked at.
+ * Links to the endpoints of the resource.
  */
 endpointLinks?: Array<UIResourceLink>, 
 /**
- * Its pod, if it is deployed to Kubernetes.
+ * Details of the pod; set for Kubernetes resources.
  */
 k8sResourceInfo?: UIResourceKubernetes | null, 
 /**
- * Its process, if it is a local one.
+ * Details of the process; set for local resources.
  */
 localResourceInfo?: UIResourceLocal | null, 
 /**
- * Its container, if it is a Docker Compose service.
+ * Details of the container; set for Docker Compose resources.
  */
 composeResourceInfo?: UIResourceCompose | null, 
 /**
- * How it runs: ok, pending, error, none, unknown or not_applicable.
+ * One of `ok`, `pending`, `error`, `none`, `unknown` and `not_applicable`.
  */
 runtimeStatus: RuntimeStatus, 
 /**
- * How its updates go: ok, pending, in_progress, error, none or not_applicable.
+ * One of `ok`, `pending`, `in_progress`, `error`, `none` and `not_applicable`.
  */
 updateStatus: UpdateStatus, 
 /**
- * What it is made of.
+ * Targets of the resource.
  */
 specs?: Array<UIResourceTargetSpec>, 
 /**
- * Whether somebody asked for an update.
+ * Whether an update was requested.
  */
 queued?: boolean, 
 /**
- * Where it stands among the others.
+ * Position in the list of resources.
  */
 order?: number, 
 /**
- * Whether the object is switched off, and by what.
+ * Whether the resource is disabled.
  */
 disableStatus?: DisableResourceStatus | null, 
 /**
- * What its next update waits for.
+ * The reason why the next update has not started.
  */
 waiting?: UIResourceStateWaiting | null, 
 /**
- * UpToDate and Ready.
+ * The conditions `UpToDate` and `Ready`.
  */
 conditions?: Array<UIResourceCondition>, };
 
 /**
- * Whether what runs is healthy.
+ * Health of the running workload.
  */
 export type RuntimeStatus = "unknown" | "ok" | "pending" | "error" | "not_applicable" | "none";
 
 /**
- * Whether what runs was made from what is on disk.
+ * Status of the updates of a resource.
  */
 export type UpdateStatus = "none" | "pending" | "in_progress" | "ok" | "error" | "not_applicable";
 
 /**
- * An update that runs.
+ * A running update.
  */
 export type UIBuildRunning = { 
 /**
- * When it began.
+ * Time when the update started.
  */
 startTime?: Timestamp | null, 
 /**
- * The section of the log that tells of it.
+ * ID of the log span of the update.
  */
 spanID?: string, };
 
 /**
- * An update that has ended.
+ * A finished update.
  */
 export type UIBuildTerminated = { 
 /**
- * What went wrong; empty if nothing did.
+ * The error; empty on success.
  */
 error?: string, 
 /**
- * What it warned of.
+ * Warnings of the update.
  */
 warnings?: Array<string>, 
 /**
- * When it began.
+ * Time when the update started.
  */
 startTime?: Timestamp | null, 
 /**
- * When it ended.
+ * Time when the update finished.
  */
 finishTime?: Timestamp | null, 
 /**
- * The section of the log that tells of it.
+ * ID of the log span of the update.
  */
 spanID?: string, 
 /**
- * Whether it replaced a container that had lost its live updates.
+ * Whether the update replaced a container that had lost its live updates.
  */
 isCrashRebuild?: boolean, };
 
 /**
- * Where something can be looked at.
+ * A link to an endpoint of a resource.
  */
 export type UIResourceLink = { 
 /**
- * The address.
+ * URL of the endpoint.
  */
 url?: string, 
 /**
- * What the link is called.
+ * Name of the link.
  */
 name?: string, };
 
@@ -316,39 +315,39 @@ name?: string, };
  */
 export type UIResourceKubernetes = { 
 /**
- * Its name.
+ * Name of the pod.
  */
 podName?: string, 
 /**
- * When it was made.
+ * Time when the pod was created.
  */
 podCreationTime?: Timestamp | null, 
 /**
- * When the update that made it began.
+ * Start time of the update that created the pod.
  */
 podUpdateStartTime?: Timestamp | null, 
 /**
- * How it is, as `kubectl get pods` says it.
+ * Status as shown by `kubectl get pods`.
  */
 podStatus?: string, 
 /**
- * Why, if something is wrong.
+ * Details of an unhealthy status.
  */
 podStatusMessage?: string, 
 /**
- * Whether all its containers are ready.
+ * Whether all containers are ready.
  */
 allContainersReady?: boolean, 
 /**
- * How often its containers were started again.
+ * Number of container restarts.
  */
 podRestarts?: number, 
 /**
- * The section of the log that tells of it.
+ * ID of the log span of the pod.
  */
 spanID?: string, 
 /**
- * The objects of the resource, as name:kind.
+ * Objects of the resource, as `name:kind`.
  */
 displayNames?: Array<string>, };
 
@@ -357,345 +356,343 @@ displayNames?: Array<string>, };
  */
 export type UIResourceLocal = { 
 /**
- * The number of its server's process; 0 if none runs.
+ * Process ID of the server; 0 if it is not running.
  */
 pid?: number, 
 /**
- * Whether it is a test.
+ * Whether the resource is a test.
  */
 isTest?: boolean, };
 
 /**
- * A part of a resource.
+ * A target of a resource.
  */
 export type UIResourceTargetSpec = { 
 /**
- * What it is called, such as image:web.
+ * ID of the target, such as `image:web`.
  */
 id?: string, 
 /**
- * image, k8s, local or docker-compose.
+ * `image`, `k8s`, `local` or `docker-compose`.
  */
 type?: string, 
 /**
- * Whether saved files are copied into its containers.
+ * Whether the target has a live update.
  */
 hasLiveUpdate?: boolean, };
 
 /**
- * Whether a resource is off.
+ * Whether a resource is disabled.
  */
 export type DisableResourceStatus = { 
 /**
- * How many of its parts are on.
+ * Number of sources of the resource that are enabled.
  */
 enabledCount: number, 
 /**
- * How many of its parts are off.
+ * Number of sources of the resource that are disabled.
  */
 disabledCount: number, 
 /**
- * Enabled, Disabled, Pending while a value is missing, or Error.
+ * One of `Enabled`, `Disabled`, `Pending` (a value is missing) and `Error`.
  */
 state: string, 
 /**
- * Where it is written.
+ * Sources that determine whether the resource is disabled.
  */
 sources: Array<DisableSource>, };
 
 /**
- * What an update waits for.
+ * The reason why an update has not started.
  */
 export type UIResourceStateWaiting = { 
 /**
- * Why, in a word or a sentence.
+ * Reason why the update has not started, such as `waiting-for-dep`.
  */
 reason: string, 
 /**
- * The objects that it waits for.
+ * Objects that the update is waiting for.
  */
 on?: Array<UIResourceStateWaitingOnRef>, };
 
 /**
- * An object that is waited for.
+ * Reference to an object that an update is waiting for.
  */
 export type UIResourceStateWaitingOnRef = { 
 /**
- * The group of its kind.
+ * API group of the object.
  */
 group: string, 
 /**
- * Group and version of the object.
+ * API group and version of the object.
  */
 apiVersion: string, 
 /**
- * What the object is.
+ * Kind of the object.
  */
 kind: string, 
 /**
- * The name.
+ * Name of the object.
  */
 name: string, };
 
 /**
- * Something that is so of a resource, or is not.
+ * One aspect of the state of a resource.
  */
 export type UIResourceCondition = { 
 /**
- * UpToDate or Ready.
+ * Type of the condition: `UpToDate` or `Ready`.
  */
 type: string, 
 /**
- * True, False or Unknown.
+ * `True`, `False` or `Unknown`.
  */
 status: string, 
 /**
- * Since when it is so.
+ * Time of the last change of `status`.
  */
 lastTransitionTime?: Timestamp | null, 
 /**
- * Why, in a word or a sentence.
+ * Reason for the last change of `status`.
  */
 reason?: string, 
 /**
- * More about it, for people.
+ * Human-readable details.
  */
 message?: string, };
 
 /**
- * A container of Docker Compose.
+ * The container of a Docker Compose service.
  */
 export type UIResourceCompose = { 
 /**
- * What its health check says.
+ * Result of the container's health check.
  */
 healthStatus?: string, };
 
 /**
- * Where it is written whether something is off; one of them.
+ * Source of the enabled state of an object; exactly one field is set.
  */
 export type DisableSource = { 
 /**
- * Off if this value is true.
+ * ConfigMap value that disables the object if it is `true`.
  */
 configMap?: ConfigMapDisableSource | null, 
 /**
- * Off if all of these values are true.
+ * ConfigMap values that disable the object if all of them are `true`.
  */
 everyConfigMap?: Array<ConfigMapDisableSource>, };
 
 /**
- * A value of a ConfigMap that says whether something is off.
+ * Reference to a ConfigMap value that enables or disables an object.
  */
 export type ConfigMapDisableSource = { 
 /**
- * The name of the ConfigMap.
+ * Name of the ConfigMap.
  */
 name: string, 
 /**
- * Which value of it: true or false.
+ * Key of the value, which is `true` or `false`.
  */
 key: string, };
 
 /**
- * An object that others belong to.
+ * Reference to an object that owns this one.
  */
 export type OwnerReference = { 
 /**
- * Group and version of the object.
+ * API group and version of the owner.
  */
 apiVersion: string, 
 /**
- * What the object is.
+ * Kind of the owner.
  */
 kind: string, 
 /**
- * The name.
+ * Name of the owner.
  */
 name: string, 
 /**
- * The uid of the owner.
+ * UID of the owner.
  */
 uid: string, 
 /**
- * Whether the owner manages it.
+ * Whether the owner is the managing controller.
  */
 controller?: boolean, 
 /**
- * Whether the owner waits for it when it is deleted in the foreground.
+ * Whether foreground deletion of the owner waits until this object is deleted.
  */
 blockOwnerDeletion?: boolean, };
 
 /**
- * What one manager has written.
+ * Fields set by one field manager.
  */
 export type ManagedFieldsEntry = { 
 /**
- * Who.
+ * Name of the field manager.
  */
 manager?: string, 
 /**
- * Apply, or Update for every other way to write.
+ * `Apply`, or `Update` for any other write.
  */
 operation?: string, 
 /**
- * Group and version of the object.
+ * API version in which the fields were set.
  */
 apiVersion?: string, 
 /**
- * When.
+ * Time when the manager last changed the fields.
  */
 time?: Time | null, 
 /**
- * FieldsV1.
+ * Format of the fields: always `FieldsV1`.
  */
 fieldsType?: string, 
 /**
- * The fields, as a tree.
+ * Set of fields, as a tree.
  */
 fieldsV1?: unknown, 
 /**
- * The part of the object that was written.
+ * Subresource that was written; empty for the object itself.
  */
 subresource?: string, };
 
 /**
- * What the web page shows about the session as a whole.
+ * The state of a session, as shown in the web UI.
  */
 export type UISession = { 
 /**
- * Group and version of the object.
+ * API group and version of the object.
  */
 apiVersion: string, 
 /**
- * What the object is.
+ * Kind of the object.
  */
 kind: string, 
 /**
- * Name, labels and what else all objects have.
+ * Standard object metadata.
  */
 metadata: ObjectMeta, 
 /**
- * What is so. The session writes it.
+ * The observed state, set by the session.
  */
 status: UISessionStatus, };
 
 /**
- * What the page shows.
+ * The observed state of a session.
  */
 export type UISessionStatus = { 
 /**
- * Why the session is about to end.
+ * The error that ends the session; empty on success.
  */
 fatalError?: string, 
 /**
- * The version that it is compatible with.
+ * The Tilt version that this build is compatible with.
  */
 runningTiltBuild: TiltBuild, 
 /**
- * A newer version, if there is one.
+ * Newer version to update to; empty if there is none.
  */
 suggestedTiltVersion?: string, 
 /**
- * The user of Tilt Cloud, which is not used.
+ * Not used: Tilt Cloud is not supported.
  */
 tiltCloudUsername?: string, 
 /**
- * The name of that team, which is not asked for.
+ * Not used: Tilt Cloud is not supported.
  */
 tiltCloudTeamName?: string, 
 /**
- * The address of Tilt Cloud, which is not used.
+ * Not used: Tilt Cloud is not supported.
  */
 tiltCloudSchemeHost?: string, 
 /**
- * The team that the Tiltfile names.
+ * Tilt Cloud team set in the Tiltfile.
  */
 tiltCloudTeamID?: string, 
 /**
- * Whether people are to be asked about analytics; there are none.
+ * Not used: there are no analytics.
  */
 needsAnalyticsNudge?: boolean, 
 /**
- * When the session began.
+ * Time when the session started.
  */
 tiltStartTime?: Timestamp | null, 
 /**
- * The main Tiltfile: tells sessions apart.
+ * Path of the main Tiltfile; identifies the session.
  */
 tiltfileKey?: string, 
 /**
- * What is switched on of what is tried out.
+ * Feature flags of the session.
  */
 featureFlags?: Array<UIFeatureFlag>, 
 /**
- * What the Tiltfile says about versions.
+ * Version settings of the Tiltfile.
  */
 versionSettings?: VersionSettings | null, };
 
 /**
- * A version of the program.
+ * Version and origin of a build of the program.
  */
 export type TiltBuild = { 
 /**
- * Its number.
+ * Version number.
  */
 version?: string, 
 /**
- * What it was built from.
+ * Source revision of the build.
  */
 commitSHA?: string, 
 /**
- * When it was built.
+ * Date of the build.
  */
 date?: string, 
 /**
- * Whether it is no release.
+ * Whether the build is not a release.
  */
 dev: boolean, };
 
 /**
- * Something that is tried out.
+ * A feature flag.
  */
 export type UIFeatureFlag = { 
 /**
- * The name.
+ * Name of the flag.
  */
 name: string, 
 /**
- * Whether it is on.
+ * Whether the feature is enabled.
  */
 value: boolean, };
 
 /**
- * What the Tiltfile says about versions.
+ * Version settings of the Tiltfile.
  */
 export type VersionSettings = { 
 /**
- * Whether people are told of newer versions.
+ * Whether to notify users of newer versions.
  */
 checkUpdates: boolean, };
 
 /**
  * A cluster, Docker engine or registry that does not respond.
- *
- * Front ends show it as it is, so that all of them use the same words.
  */
 export type UnreachableService = { 
 /**
- * `Cluster kind-dev is unreachable`.
+ * Summary, such as `Cluster kind-dev is unreachable`.
  */
 title: string, 
 /**
- * Why, in one sentence.
+ * Cause, in one sentence.
  */
 message: string, 
 /**
- * The address of a cluster's API server, where it is known.
+ * Address of the cluster's API server, if known.
  */
 server?: string, 
 /**
- * What to do about it.
+ * Suggested fix.
  */
 hint?: string, since: Timestamp, };
 
