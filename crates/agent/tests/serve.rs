@@ -522,7 +522,7 @@ fn apply(root: &Path, edit: &Edit) -> Vec<PathBuf> {
             if *seed % 3 == 0 {
                 content.splice(..content.len().min(100), noise(50, *seed));
             } else {
-                content = noise(*size, *seed)
+                content = noise(*size, *seed);
             }
             clear(&target);
             fs::write(&target, content).unwrap();

@@ -88,7 +88,7 @@ mod tests {
     async fn cancel_after(token: &CancellationToken, seconds: u64) {
         sleep(Duration::from_secs(seconds)).await;
         token.cancel();
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Returns after how many seconds the work ends if the tokens are cancelled at these times.

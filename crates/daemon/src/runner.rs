@@ -108,7 +108,7 @@ async fn run(context: Context, shared: Shared, feed: Receiver<Task>) {
         Task::Apply { name, run, job } => apply::run(context, name, run, &job).await,
         Task::Image { object, run, job, resource } => image::run(context, object, run, resource, &job).await,
         Task::Cluster { name, run, source } => {
-            cluster::run(context, watcher, plugin_log, name, run, source).await
+            cluster::run(context, watcher, plugin_log, name, run, source).await;
         }
         Task::Repository { name, run, source } => extension::fetch(context, name, run, source).await,
         Task::Extension { name, run, source, path } => {
@@ -118,7 +118,7 @@ async fn run(context: Context, shared: Shared, feed: Receiver<Task>) {
         Task::Update { resource, update, cause, job } => match &*job {
             UpdateJob::Local(job) => local::run(context, resource, update, cause, job).await,
             UpdateJob::Deploy(job) => {
-                deploy::run(context, deployers, file_reader, resource, update, cause, job).await
+                deploy::run(context, deployers, file_reader, resource, update, cause, job).await;
             }
             UpdateJob::Refused(failure) => refuse(context, resource, update, &cause, failure.clone()).await,
         },
@@ -141,7 +141,7 @@ async fn run(context: Context, shared: Shared, feed: Receiver<Task>) {
         }
         Task::Objects { scope } => objects::follow(context, scope).await,
         Task::Inspect { resource, inspection } => {
-            objects::inspect(context, deployers, resource, *inspection).await
+            objects::inspect(context, deployers, resource, *inspection).await;
         }
         Task::LogStream { owner, resource, pod, .. } => {
             log_stream::run(context, owner, resource, &pod.cluster, feed).await;

@@ -79,7 +79,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::CommandStarted { owner, run, pid } => command::started(state, &owner, run, pid),
         Event::CommandEnded { owner, run, exit } => command::ended(state, &owner, run, exit),
         Event::CommandProbed { owner, run, ready, cause } => {
-            command::probed(state, &owner, run, ready, cause)
+            command::probed(state, &owner, run, ready, cause);
         }
         Event::ClusterConnected { cluster, info } => cluster::connected(state, &cluster, *info),
         Event::ClusterFailed { cluster, address, failure } => {

@@ -267,7 +267,7 @@ impl State {
             now: Timestamp::ZERO,
             sequence: 0,
             settings: Settings::default(),
-            tiltfile: TiltfileState { args, path, ..TiltfileState::default() },
+            tiltfile: TiltfileState { path, args, ..TiltfileState::default() },
             tiltfiles: BTreeMap::new(),
             resources: Resources::default(),
             dependents: BTreeMap::new(),

@@ -130,7 +130,7 @@ fn pod_of_another_resource_is_followed_and_forwarded_to_where_a_selector_finds_i
         let reported = project_resource_objects(&script.state, &"web".into());
         let names = |kind: ObjectKind| {
             let objects = reported.iter().filter(|(key, _)| key.kind == kind);
-            objects.map(|(key, _)| key.name.to_string()).collect::<Vec<_>>()
+            objects.map(|(key, _)| key.name.clone()).collect::<Vec<_>>()
         };
         assert_eq!(names(ObjectKind::PortForward), ["web-registry-1"]);
         assert_eq!(names(ObjectKind::PodLogStream), ["web-default-registry-1", "web-default-web-1"]);

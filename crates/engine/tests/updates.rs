@@ -460,7 +460,7 @@ fn timeline_contains_detection_of_save() {
     // A manual resource waits since then.
     let (reported, _) = last("m");
     let expected = format!("detect {}-{noticed}, wait {noticed}-{}, run", noticed - 1, noticed + 101);
-    assert!(reported.starts_with(&expected), "{told} and not {expected}");
+    assert!(reported.starts_with(&expected), "{reported} and not {expected}");
 }
 
 /// Kubernetes tells whole seconds: what was seen within one is drawn where it was seen, and after what came before.

@@ -129,7 +129,7 @@ async fn execute(guardian: &Guardian, launch: &Launch, limit: Duration) -> Attem
     let program = launch.argv.first().map_or("", String::as_str);
     let cause = match exited {
         Ok(exit) if exit.success() => None,
-        Ok(exit) if last().is_empty() => Some(format!("`{program}` ended with {}", exit)),
+        Ok(exit) if last().is_empty() => Some(format!("`{program}` ended with {exit}")),
         Ok(exit) => Some(format!("`{program}` ended with {}: {}", exit, last())),
         Err(_) => Some(format!("`{program}` did not end within {limit:?}")),
     };

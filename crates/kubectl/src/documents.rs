@@ -23,7 +23,7 @@ impl Document {
     pub fn new(source: &str, object: Value) -> Result<Self, Problem> {
         let said = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
         let unreadable = |why: &str| {
-            Problem::message(format!("error parsing {source}: Object '{}' is missing in '{object}'", why))
+            Problem::message(format!("error parsing {source}: Object '{why}' is missing in '{object}'"))
         };
         let (kind, version) = (said("kind"), said("apiVersion"));
         if kind.is_empty() {

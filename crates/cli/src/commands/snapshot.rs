@@ -150,7 +150,7 @@ async fn refuse(mut writes: mpsc::Receiver<WriteRequest>) {
         // The client may have disconnected.
         let _ = write.reply.send(Err(Refusal::Forbidden("this is a snapshot".to_owned())));
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

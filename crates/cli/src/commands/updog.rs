@@ -85,7 +85,7 @@ async fn load(
         cancel.cancel();
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn make(connect: &Connect, documents: &[Document]) -> Result<(), Problem> {

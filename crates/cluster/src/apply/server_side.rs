@@ -106,7 +106,7 @@ pub(super) fn acceptable(body: &Value) -> Value {
             body["data"] = json!({});
         }
         for (key, text) in texts {
-            let text = text.as_str().map(str::to_owned).unwrap_or_else(|| text.to_string());
+            let text = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
             body["data"][key] = STANDARD.encode(text).into();
         }
     }

@@ -129,7 +129,7 @@ fn write(
     let cannot = |error: io::Error| {
         Failure::environment(format!("cannot write {}: {error}", path.display())).caused_by(&error)
     };
-    let text = yaml::encode(&config).map_err(|error| cannot(io::Error::other(error.message.to_string())))?;
+    let text = yaml::encode(&config).map_err(|error| cannot(io::Error::other(error.message.clone())))?;
     write_private(path, text.as_bytes()).map_err(cannot)?;
     let files = [Some(path.to_owned()), user_file];
     let joined = std::env::join_paths(files.into_iter().flatten())

@@ -136,7 +136,7 @@ impl AsyncRead for TunnelStream {
             match this.events.poll_recv(context) {
                 Poll::Ready(Some(PortEvent::Bytes(bytes, _permits))) => this.buffered = bytes,
                 Poll::Ready(Some(PortEvent::End)) => {
-                    this.ended = Some(Box::pin(tokio::time::sleep(ERROR_TIMEOUT)))
+                    this.ended = Some(Box::pin(tokio::time::sleep(ERROR_TIMEOUT)));
                 }
                 Poll::Ready(Some(PortEvent::GivenUp)) => return Poll::Ready(Err(this.errors.given_up())),
                 Poll::Ready(None) => return Poll::Ready(Err(connection_lost())),

@@ -302,7 +302,7 @@ async fn target_changed(spec: &mut Receiver<Task>, known: &ForwardTarget) {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn target(spec: &mut Receiver<Task>) -> Option<ForwardTarget> {

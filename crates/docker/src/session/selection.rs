@@ -137,7 +137,7 @@ fn add_literal_then_rest(
 fn may_match(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern.first(), name.first()) {
         (None, None) => true,
-        (Some(b'['), _) | (Some(b'\\'), _) => true,
+        (Some(b'[' | b'\\'), _) => true,
         (Some(b'*'), _) => {
             may_match(&pattern[1..], name) || (!name.is_empty() && may_match(pattern, &name[1..]))
         }

@@ -112,7 +112,7 @@ fn write_slowly(path: &Path, content: &[u8]) -> Duration {
     let mut file = std::fs::File::create(path).expect("it can be written");
     let pieces: Vec<&[u8]> = content.chunks(content.len().div_ceil(20)).collect();
     paced(pieces.len(), Duration::from_millis(20), |index| {
-        file.write_all(pieces[index]).expect("it is written")
+        file.write_all(pieces[index]).expect("it is written");
     })
 }
 

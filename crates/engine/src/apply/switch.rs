@@ -25,9 +25,9 @@ pub(super) fn set(state: &mut State, name: &ResourceName, enable: bool) {
         return;
     }
     if enable {
-        switch_on(state, name)
+        switch_on(state, name);
     } else {
-        switch_off(state, name)
+        switch_off(state, name);
     }
     let now = state.now;
     if let Some(resource) = state.resources.get_mut(name) {

@@ -271,7 +271,7 @@ impl Watch {
                 () = tokio::time::sleep_until(self.bookmark_at), if self.bookmarks => {
                     return Some(self.bookmark(false));
                 }
-                _ = self.wait_for_changes() => {}
+                () = self.wait_for_changes() => {}
             }
             match self.api.reader.events_since(self.kind.kind, self.version) {
                 Err(expired) => {

@@ -149,7 +149,7 @@ fn kubernetes_apply(spec: &KubernetesApplySpec, causes: &mut Vec<Cause>) {
             ));
         }
         (true, None) => {
-            causes.push(Cause::required("spec.yaml", "either spec.yaml or spec.applyCmd is needed"))
+            causes.push(Cause::required("spec.yaml", "either spec.yaml or spec.applyCmd is needed"));
         }
         (true, Some(command)) if command.args.is_empty() => {
             causes.push(Cause::required("spec.applyCmd.args", "the command is missing"));

@@ -99,7 +99,7 @@ fn sort(objects: impl Iterator<Item = Object>, declared: &Declarations) -> Sorte
     for object in objects {
         match object.images(&declared.kinds, in_env_vars) {
             Ok(images) if images.is_empty() && !declared.kinds.contains(object.value()) => {
-                sorted.rest.push(object)
+                sorted.rest.push(object);
             }
             Ok(images) => sorted.workloads.push((object, images)),
             Err(problem) => {

@@ -92,7 +92,7 @@ pub(super) fn resolve(
         None => vec![("PWD".to_owned(), dir.display().to_string())],
     };
     for program in programs() {
-        let argv = program.iter().map(|word| (*word).to_owned()).chain(words.clone()).collect();
+        let argv = program.iter().map(|word| (*word).clone()).chain(words.clone()).collect();
         let command = Command { argv, dir: dir.clone(), env: env.clone(), unset: Vec::new() };
         let Some(output) = tool::run_with_any_exit_code(state, "docker_compose", &command)? else {
             continue;

@@ -47,7 +47,7 @@ impl Depth {
     fn take(&mut self, token: &Token, word: &str) {
         match token.kind {
             Kind::Name if matches!(word, "and" | "or" | "not" | "in" | "if" | "else" | "for") => {
-                self.level += 1
+                self.level += 1;
             }
             // A function, which is compiled separately.
             Kind::Name if word == "lambda" => self.level += 10,

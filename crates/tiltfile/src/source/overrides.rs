@@ -229,7 +229,7 @@ impl<'t> Overrides<'t> {
             let kind = self.tokens[index].kind;
             match (kind, self.word(index)) {
                 (Kind::Name, "lambda") => {
-                    open.iter_mut().last().into_iter().for_each(|(_, waiting)| *waiting += 1)
+                    open.iter_mut().last().into_iter().for_each(|(_, waiting)| *waiting += 1);
                 }
                 (Kind::Punctuation, "(") => open.push((self.is_call(index), 0)),
                 (Kind::Punctuation, "[" | "{") => open.push((false, 0)),

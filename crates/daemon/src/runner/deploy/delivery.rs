@@ -30,10 +30,10 @@ pub(crate) async fn deliver(
     }
     let reference = built.local.as_str();
     steps.begin(StageKind::Push, reference, format!("Pushing {reference}")).await;
-    if !job.delivered.contains(&target.name) {
-        steps.detail("Skipping push: base image does not need deploy");
-    } else {
+    if job.delivered.contains(&target.name) {
         deliver_within_stage(context, job, built, steps).await?;
+    } else {
+        steps.detail("Skipping push: base image does not need deploy");
     }
     steps.end().await;
     Ok(())

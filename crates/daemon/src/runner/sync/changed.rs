@@ -238,14 +238,14 @@ fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync
     let sync = live_update.syncs.iter().find(|sync| path.starts_with(&sync.local))?;
     let rest = path.strip_prefix(&sync.local).ok()?;
     let base = sync.container.trim_end_matches('/');
-    let target = if !rest.as_os_str().is_empty() {
-        rest.to_str().map(|rest| format!("{base}/{rest}"))
-    } else {
+    let target = if rest.as_os_str().is_empty() {
         // A single file is copied into the target if that has a trailing slash.
         match (sync.container.ends_with('/'), path.file_name()) {
             (true, Some(name)) => name.to_str().map(|name| format!("{base}/{name}")),
             _ => Some(sync.container.clone()),
         }
+    } else {
+        rest.to_str().map(|rest| format!("{base}/{rest}"))
     };
     Some((sync, target))
 }

@@ -208,7 +208,7 @@ impl SharedRead {
                 let read = tokio::task::spawn_blocking(move || read(key)).await;
                 match read {
                     Ok(Err(failure)) if failure.unreachable() == Some(&Unreachable::Machine) => {
-                        wait(&failure)
+                        wait(&failure);
                     }
                     Ok(read) => break read,
                     Err(error) => break Err(Failure::internal(format!("reading files broke: {error}"))),

@@ -70,18 +70,14 @@ impl Retries {
             tokio::time::sleep(self.timing.pause).await;
             return true;
         }
-        let cause = match check_reachable().await {
-            Err(cause) => cause,
-            Ok(()) => {
-                // It may have come back this moment. Where only such connections fail, as behind some proxies, once is enough.
-                let is_back =
-                    failure.unreachable().is_some() && !std::mem::replace(&mut self.came_back, true);
-                let is_starting = self.startup_ends.is_some_and(|end| Instant::now() < end);
-                if is_back || is_starting {
-                    tokio::time::sleep(self.timing.pause).await;
-                }
-                return is_back || is_starting;
+        let Err(cause) = check_reachable().await else {
+            // It may have come back this moment. Where only such connections fail, as behind some proxies, once is enough.
+            let is_back = failure.unreachable().is_some() && !std::mem::replace(&mut self.came_back, true);
+            let is_starting = self.startup_ends.is_some_and(|end| Instant::now() < end);
+            if is_back || is_starting {
+                tokio::time::sleep(self.timing.pause).await;
             }
+            return is_back || is_starting;
         };
         if !std::mem::replace(&mut self.has_reported, true) {
             report(cause).await;

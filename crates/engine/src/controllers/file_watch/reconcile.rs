@@ -59,7 +59,7 @@ pub(crate) fn changed(state: &mut State, changes: FileChanges) {
     match (&mut resource.body, &watch) {
         (BodyState::Local(local), WatchId::Local(_)) => local.changes.extend(changes),
         (BodyState::Kubernetes(_), WatchId::Image(_, image)) => {
-            record_image_changes(resource, image, changes, &existence)
+            record_image_changes(resource, image, changes, &existence);
         }
         (BodyState::Kubernetes(kubernetes), WatchId::Deploy(_)) => kubernetes.changes.extend(changes),
         _ => return,

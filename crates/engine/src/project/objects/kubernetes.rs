@@ -93,7 +93,7 @@ fn apply_status(
     };
     let Some(deployed) = &kubernetes.deployed else { return status };
     KubernetesApplyStatus {
-        result_yaml: deployed.result.to_string(),
+        result_yaml: deployed.result.clone(),
         applied_input_hash: input_hash(spec, kubernetes),
         conditions: kubernetes.completed.then(completed).into_iter().collect(),
         ..status
