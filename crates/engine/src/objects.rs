@@ -365,6 +365,7 @@ impl Run {
 
 /// Starts, restarts or stops what an object runs, according to its content and to the objects that it names.
 fn reconcile(state: &mut State, key: &ObjectKey) {
+    state.count_operation();
     let Some(record) = state.objects.records.get(key) else {
         // The object of the main Tiltfile is managed by lilt itself.
         if key.kind == ObjectKind::Tiltfile {

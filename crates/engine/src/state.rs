@@ -326,7 +326,7 @@ impl State {
         self.records.push((resource.clone(), record));
     }
 
-    /// Returns the number of evaluations in all turns so far.
+    /// Returns how many resources and objects all turns so far have evaluated.
     pub fn operations(&self) -> u64 {
         self.operations.0
     }

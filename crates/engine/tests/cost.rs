@@ -3,11 +3,13 @@
 
 mod support;
 
-use lilt_engine::{Event, dump};
+use lilt_api::{Object, ObjectKey, ObjectKind};
+use lilt_engine::{Event, FileChanges, WatchId, dump};
 use lilt_model::Timestamp;
 use lilt_model::cluster::{Notice, Subject};
 use lilt_model::request::Request;
 use lilt_model::resource::Resource;
+use serde_json::json;
 use support::*;
 
 /// One resource of each kind among others that nothing happens to, or that wait for their turn.
@@ -162,4 +164,45 @@ fn state_does_not_grow_with_files_that_come_and_go_without_a_build() {
     let many = size(&script);
     // Numbers get longer.
     assert!(many <= some + some / 50, "{some} bytes became {many}");
+}
+
+#[test]
+fn a_save_costs_the_same_however_many_objects_there_are() {
+    let cost = |count: usize| {
+        let mut script = Script::loaded(vec![workload("w")]);
+        script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
+        let mut put = |kind: ObjectKind, name: &str, spec: serde_json::Value| {
+            let mut object = Object::named(name);
+            object.content.insert("spec".to_owned(), spec);
+            let key = ObjectKey::new(kind, name);
+            script.event(Event::ObjectPut { key, object: Box::new(object), uid: format!("{kind}-{name}") });
+        };
+        for index in 0..count {
+            let watch = format!("files-{index}");
+            put(ObjectKind::FileWatch, &watch, json!({"watchedPaths": [format!("w/{index}")]}));
+            put(
+                ObjectKind::LiveUpdate,
+                &format!("copy-{index}"),
+                json!({
+                    "basePath": "/p", "sources": [{"fileWatch": watch}],
+                    "selector": {"kubernetes": {"discoveryName": "w", "containerName": "main"}},
+                    "syncs": [{"localPath": "w", "containerPath": "/w"}],
+                }),
+            );
+            put(
+                ObjectKind::DockerImage,
+                &format!("image-{index}"),
+                json!({"ref": format!("i{index}"), "context": format!("w/{index}")}),
+            );
+        }
+        script.state.take_touched();
+        let before = script.state.operations();
+        let watches = [WatchId::Object("files-0".into()), WatchId::Object("image:image-0".into())];
+        let changes = watches.map(|watch| FileChanges::new(watch, vec!["/p/w/0/file".into()])).to_vec();
+        script.event(Event::FilesChanged { changes });
+        let touched = script.state.take_touched().objects.len();
+        (script.state.operations() - before, touched)
+    };
+    assert_eq!(cost(1), cost(50));
+    assert!(cost(1).0 > 0, "objects are counted");
 }

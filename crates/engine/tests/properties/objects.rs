@@ -8,12 +8,12 @@ use lilt_engine::{
     SyncFault, Task, TaskId, WatchId, plan,
 };
 use lilt_model::kubernetes::ObjectRef;
-use lilt_model::{ClusterName, Failure, ResourceName, Uid};
+use lilt_model::{ClusterName, Failure, ResourceName, Uid, Unreachable};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Kinds that act without another machine; with what they are named after.
-const KINDS: [ObjectKind; 12] = [
+const KINDS: [ObjectKind; 13] = [
     ObjectKind::Cmd,
     ObjectKind::FileWatch,
     ObjectKind::UIButton,
@@ -25,6 +25,7 @@ const KINDS: [ObjectKind; 12] = [
     ObjectKind::ImageMap,
     ObjectKind::PodLogStream,
     ObjectKind::DockerImage,
+    ObjectKind::CmdImage,
     ObjectKind::LiveUpdate,
 ];
 /// Names that objects share, so that they find one another; two switch resources.
@@ -37,9 +38,11 @@ pub(crate) enum ObjectStep {
     Delete(usize, usize, bool),
     Click(usize),
     Note(usize),
-    /// The task of an object starts, succeeds or fails.
+    /// The task of an object starts, succeeds, fails, or ends because a dependency is unreachable.
     Answer(usize, u8),
-    Save(usize),
+    /// A burst of saves, which one or two watches see.
+    Save(usize, bool),
+    OutageOver(usize),
 }
 
 pub(crate) fn object_step() -> impl Strategy<Value = ObjectStep> {
@@ -50,8 +53,9 @@ pub(crate) fn object_step() -> impl Strategy<Value = ObjectStep> {
         2 => (kind, name.clone(), any::<bool>()).prop_map(|(kind, name, keep)| ObjectStep::Delete(kind, name, keep)),
         3 => name.clone().prop_map(ObjectStep::Click),
         1 => name.prop_map(ObjectStep::Note),
-        6 => (0usize..8, 0u8..3).prop_map(|(which, how)| ObjectStep::Answer(which, how)),
-        2 => (0usize..4).prop_map(ObjectStep::Save),
+        6 => (0usize..8, 0u8..4).prop_map(|(which, how)| ObjectStep::Answer(which, how)),
+        2 => (0usize..4, any::<bool>()).prop_map(|(which, both)| ObjectStep::Save(which, both)),
+        1 => (0usize..3).prop_map(ObjectStep::OutageOver),
     ]
 }
 
@@ -82,7 +86,8 @@ pub(crate) fn event(state: &State, step: &ObjectStep, time: i64) -> Option<Event
             Some(Event::ObjectNoted { key, of, notes: Box::new(notes) })
         }
         ObjectStep::Answer(which, how) => answer(&plan(state), *which, *how),
-        ObjectStep::Save(which) => save(&plan(state), *which, time),
+        ObjectStep::Save(which, both) => save(&plan(state), *which, *both, time),
+        ObjectStep::OutageOver(which) => outage_over(&plan(state), *which),
     }
 }
 
@@ -144,6 +149,10 @@ fn content(kind: ObjectKind, how: u8) -> Value {
         ObjectKind::PodLogStream => json!({"spec": {"pod": format!("pod-{}", how % 3)}}),
         ObjectKind::DockerImage => json!({"spec": {"ref": format!("o{}", how % 2), "context": "/o",
             "imageMaps": if is(2) { json!(["o1"]) } else { json!([]) }}}),
+        ObjectKind::CmdImage => {
+            json!({"spec": {"ref": format!("c{}", how % 2), "args": ["build", (how % 4).to_string()],
+            "imageMaps": if is(2) { json!(["o1"]) } else { json!([]) }}})
+        }
         ObjectKind::LiveUpdate => {
             json!({"spec": {"basePath": "/o", "syncs": [{"localPath": ".", "containerPath": "/o"}],
             "sources": [{"fileWatch": "o0", "imageMap": "o0"}], "stopPaths": if is(2) { json!(["1"]) } else { json!([]) },
@@ -155,6 +164,10 @@ fn content(kind: ObjectKind, how: u8) -> Value {
 
 /// Returns an event that the runner of a task may report, for resources and objects alike.
 fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
+    let failure = |message: &str| match how {
+        3 => Failure::environment("no answer").of_kind(Unreachable::Cluster),
+        _ => Failure::user(message),
+    };
     let answers: Vec<Event> = plan
         .values()
         .filter_map(|task| match task {
@@ -171,19 +184,22 @@ fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
                 Some(Event::CommandProbed { owner: owner.clone(), run: *run, ready: how == 1, cause })
             }
             Task::Apply { name, run, .. } => {
-                let outcome = if how == 2 { Err(Failure::user("refused")) } else { Ok(applied(name)) };
+                let outcome = if how >= 2 { Err(failure("refused")) } else { Ok(applied(name)) };
                 Some(match how {
                     0 => coming(name.clone(), *run),
                     _ => Event::ObjectsApplied { name: name.clone(), run: *run, outcome },
                 })
             }
             Task::Image { object: key, run, .. } => {
-                let outcome = if how == 2 { Err(Failure::user("no such file")) } else { Ok(built(*run)) };
+                let outcome = if how >= 2 { Err(failure("no such file")) } else { Ok(built(*run)) };
                 Some(Event::ObjectImageBuilt { key: key.clone(), run: *run, record: None, outcome })
             }
             Task::Sync { owner: owner @ Owner::Object(_), task, .. } => {
-                let fault = SyncFault::Step(Failure::user("a step failed"));
-                let outcome = if how == 2 { Err(fault) } else { Ok(()) };
+                let outcome = match how {
+                    2 => Err(SyncFault::Step(failure("a step failed"))),
+                    3 => Err(SyncFault::Transport(failure("no connection"))),
+                    _ => Ok(()),
+                };
                 let (update, container) = (task.job.as_ref()?.update, task.id.clone());
                 Some(Event::Synced { owner: owner.clone(), update, container, outcome })
             }
@@ -220,22 +236,25 @@ fn built(run: u64) -> BuiltReference {
     BuiltReference { local: format!("o:{run}"), in_cluster: format!("registry/o:{run}") }
 }
 
-fn save(plan: &Plan, which: usize, time: i64) -> Option<Event> {
+fn outage_over(plan: &Plan, which: usize) -> Option<Event> {
+    let outage = |task: &Task| match task {
+        Task::Outage { id, .. } => Some(Event::OutageOver { outage: *id }),
+        _ => None,
+    };
+    let outages: Vec<Event> = plan.values().filter_map(outage).collect();
+    outages.get(which % outages.len().max(1)).cloned()
+}
+
+fn save(plan: &Plan, which: usize, both: bool, time: i64) -> Option<Event> {
     let own = |id: &TaskId| match id {
         TaskId::Watch(watch @ WatchId::Object(_)) => Some(watch.clone()),
         _ => None,
     };
     let watches: Vec<WatchId> = plan.keys().filter_map(own).collect();
-    let watch = watches.get(which % watches.len().max(1))?.clone();
-    Some(
-        FileChanges {
-            watch,
-            paths: vec![format!("/o/{time}").into()],
-            existence: Default::default(),
-            written: None,
-        }
-        .into(),
-    )
+    let first = watches.get(which % watches.len().max(1))?;
+    let second = watches.get((which + 1) % watches.len()).filter(|second| both && *second != first);
+    let saved = |watch: &WatchId| FileChanges::new(watch.clone(), vec![format!("/o/{time}").into()]);
+    Some(Event::FilesChanged { changes: [first].into_iter().chain(second).map(saved).collect() })
 }
 
 /// Lets what runs for objects go on: what has not begun begins, what is applied is applied.
@@ -257,6 +276,7 @@ pub(crate) fn settling(state: &State) -> Option<Event> {
             let (owner, container) = (owner.clone(), task.id.clone());
             Some(Event::Synced { owner, update, container, outcome: Ok(()) })
         }
+        Task::Outage { id, .. } => Some(Event::OutageOver { outage: *id }),
         Task::Command { owner: owner @ Owner::Object(key), run, .. } => {
             let (_, object) = lilt_engine::project_object(state, key)?;
             let is_waiting = object.content["status"].get("waiting").is_some();
@@ -278,7 +298,17 @@ pub(crate) fn check_settled(state: &State) {
             ObjectKind::Cmd if !is_off && buttons.is_none_or(Vec::is_empty) => {
                 assert!(get("/status/waiting").is_none(), "{key} never began: {object:?}");
             }
-            ObjectKind::DockerImage => {
+            ObjectKind::LiveUpdate => {
+                let owner = Owner::Object(key.clone());
+                let is_its = |task: &&Task| matches!(task, Task::Sync { owner: it, .. } if *it == owner);
+                let syncs = plan(state);
+                let jobs = syncs.values().filter(is_its).filter(|task| match task {
+                    Task::Sync { task, .. } => task.job.is_some(),
+                    _ => false,
+                });
+                assert_eq!(jobs.count(), 0, "{key} has copied everything: {object:?}");
+            }
+            ObjectKind::DockerImage | ObjectKind::CmdImage => {
                 let reported = ["/status/completed", "/status/waiting"].map(|field| get(field).is_some());
                 assert!(reported.contains(&true), "{key} is neither built nor says why not: {object:?}");
             }
